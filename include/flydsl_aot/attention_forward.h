@@ -1,0 +1,74 @@
+/* Fused multi-head attention, forward.
+ *
+ *   s[i,j]   = scale * sum_d q[b,h,i,d] * k[b,g,j,d]            g = h / (Hq / Hkv)
+ *   lse[i]   = ln sum_{j visible} exp(s[i,j])
+ *   out[i,:] = sum_{j visible} exp(s[i,j] - lse[i]) * v[b,g,j,:]
+ *
+ * (softmax attention, Vaswani et al. 2017; computed in one pass with a running maximum as in Dao et al.
+ * 2022, FlashAttention.) Products of q and k and of the weights and v run on the matrix cores with fp32
+ * accumulation; the weights are rounded to the input type, the sum of weights is not; scale is applied in
+ * fp32.
+ *
+ * Rules
+ * - A key is visible to a query if the mask lets it and its score is not -inf. A query row that sees no
+ *   key gives out = 0 exactly and lse = -inf.
+ * - A NaN or +inf among a row's visible scores makes the row's out and lse NaN. A NaN or infinite value
+ *   v[j,d] of a visible key makes out[i,d] NaN or infinite. Nothing that is not visible ever leaks,
+ *   whatever its bits are.
+ * - Deterministic: equal inputs, shapes and strides give equal bits.
+ * - Stream-ordered; no hidden synchronisation. The first use of a kernel on a device loads it (host work,
+ *   a device allocation by the runtime); later calls allocate nothing. */
+#ifndef FLYDSL_AOT_ATTENTION_FORWARD_H
+#define FLYDSL_AOT_ATTENTION_FORWARD_H
+
+#include "flydsl_aot/library.h"
+#include "flydsl_aot/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero-initialise, set struct_size = sizeof(flydsl_aot_attention_forward_params). */
+typedef struct flydsl_aot_attention_forward_params {
+  uint32_t struct_size;
+  float scale;             /* any finite value, usually 1/sqrt(D); 0 is taken as 0, there is no default */
+  flydsl_aot_tensor q;     /* (B, Hq, Sq, D), fp16 or bf16 */
+  flydsl_aot_tensor k;     /* (B, Hkv, Sk, D), same dtype; Hq a multiple of Hkv */
+  flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), same dtype; in this version Dv == D */
+  flydsl_aot_tensor out;   /* (B, Hq, Sq, Dv), same dtype; may not overlap an input or itself */
+  flydsl_aot_tensor lse;   /* optional: (B, Hq, Sq), fp32, natural logarithm */
+  flydsl_aot_mask mask;
+  void *workspace;         /* device memory; NULL when the query asks for none */
+  uint64_t workspace_bytes;
+} flydsl_aot_attention_forward_params;
+/* D is 64 or 128. The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
+ * to its element size. Sq, Sk, B and Hq at most 2^30, and
+ * ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
+
+/* Whether the call would run and with which kernel. Data pointers are ignored except for their alignment
+ * (NULL counts as fully aligned). Needs no device: works on a DEVICE_NONE handle. Returns result->status,
+ * or an error about the arguments of the query itself. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_query(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
+    flydsl_aot_query_result *result);
+
+/* Calls back once per candidate kernel, best first, with the reason it was taken or refused. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_explain(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
+    flydsl_aot_candidate_callback callback, void *user);
+
+/* Loads the kernel the call would use, so that the call itself can be captured into a graph. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_prefetch(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params);
+
+/* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
+ * Empty outputs are success without a launch. Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, ARCHIVE_*,
+ * NO_DEVICE, DEVICE_ERROR, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH; then no output was touched. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* Small helpers over the handle's device runtime, for tools, tests and bindings that do not link HIP
+ * themselves. Programs that already use HIP pass their own pointers and streams to the operators and need
+ * none of this. All act on the runtime's current device; sizes are bytes. */
+#ifndef FLYDSL_AOT_DEVICE_H
+#define FLYDSL_AOT_DEVICE_H
+
+#include <stddef.h>
+
+#include "flydsl_aot/library.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Device memory. bytes == 0 gives *pointer = NULL and OK. Errors: INVALID_ARGUMENT, NO_DEVICE,
+ * OUT_OF_DEVICE_MEMORY, DEVICE_ERROR. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_malloc(flydsl_aot_handle *handle, size_t bytes,
+                                                          void **pointer);
+/* NULL is ignored. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_free(flydsl_aot_handle *handle, void *pointer);
+
+/* Blocking copies between host and device memory; both wait for earlier work on the null stream. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_upload(flydsl_aot_handle *handle, void *device_dst,
+                                                          const void *host_src, size_t bytes);
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_download(flydsl_aot_handle *handle, void *host_dst,
+                                                            const void *device_src, size_t bytes);
+
+/* Waits for all work of the current device; reports a fault of an earlier launch as DEVICE_ERROR. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_synchronize(flydsl_aot_handle *handle);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/* Opening the library on a device or for a named architecture, and asking what it found. */
+#ifndef FLYDSL_AOT_LIBRARY_H
+#define FLYDSL_AOT_LIBRARY_H
+
+#include <stdint.h>
+
+#include "flydsl_aot/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An opened library: a device runtime, kernel archives and a cache of loaded kernels. Opaque. All
+ * functions that take a handle may be called from any thread at the same time, except
+ * flydsl_aot_close, after which the handle is gone. */
+typedef struct flydsl_aot_handle flydsl_aot_handle;
+
+typedef int32_t flydsl_aot_device_kind;
+enum {
+  FLYDSL_AOT_DEVICE_DEFAULT = 0, /* environment FLYDSL_AOT_DEVICE=hip|emulator|none, else hip */
+  FLYDSL_AOT_DEVICE_HIP = 1,
+  FLYDSL_AOT_DEVICE_EMULATOR = 2, /* libflydsl_emu.so: gfx950 machine code on the CPU */
+  FLYDSL_AOT_DEVICE_NONE = 3      /* queries only, for the architecture named in `arch` */
+};
+
+/* Zero-initialise, set struct_size = sizeof(flydsl_aot_open_options), then what you need. */
+typedef struct flydsl_aot_open_options {
+  uint32_t struct_size;
+  flydsl_aot_device_kind device;
+  /* Device library to dlopen; NULL: FLYDSL_AOT_HIP_LIBRARY, then a libamdhip64 already in the process,
+   * then libamdhip64.so.7, .6, .5. For the emulator: FLYDSL_AOT_EMULATOR_LIBRARY, then
+   * libflydsl_emu.so beside this library, then by the loader's own search. */
+  const char *device_library;
+  /* Architecture, e.g. "gfx950". Required with DEVICE_NONE. With HIP or the emulator it must be NULL or
+   * name the family of the device found; a mismatch is UNSUPPORTED_ARCH. */
+  const char *arch;
+  /* Archive file, or directory that holds flydsl_aot.<arch>.fda; NULL: the environment's
+   * FLYDSL_AOT_ARCHIVE_PATH (colon-separated), then beside this library, then ../share/flydsl_aot. */
+  const char *archive_path;
+} flydsl_aot_open_options;
+
+/* flydsl_aot_open: finds the device runtime and the archive of its architecture.
+ * options may be NULL (all defaults). On success *handle must be given to flydsl_aot_close; on failure
+ * *handle is NULL. Does not allocate device memory or load kernels.
+ * Errors: INVALID_*, DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_ERROR, UNSUPPORTED_ARCH, ARCHIVE_*. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_open(const flydsl_aot_open_options *options,
+                                                 flydsl_aot_handle **handle);
+
+/* Unloads the handle's kernels and frees it. The caller makes sure that no call is running and that the
+ * device has finished the work launched through it. NULL is ignored. */
+FLYDSL_AOT_API void flydsl_aot_close(flydsl_aot_handle *handle);
+
+/* FLYDSL_AOT_VERSION of the library that was loaded. */
+FLYDSL_AOT_API uint32_t flydsl_aot_version(void);
+
+/* What an opened handle stands on. Set struct_size before the call. The strings are owned by the handle
+ * and live as long as it does; none is NULL, unknown ones are empty. */
+typedef struct flydsl_aot_info {
+  uint32_t struct_size;
+  flydsl_aot_device_kind device; /* HIP, EMULATOR or NONE */
+  const char *device_library;    /* path of the runtime in use */
+  const char *device_name;
+  const char *arch;          /* e.g. "gfx950" */
+  const char *target_id;     /* e.g. "gfx950:sramecc+:xnack-" */
+  const char *archive_path;  /* the .fda in use */
+  uint32_t runtime_version;  /* as hipRuntimeGetVersion reports it; 0 without a device */
+  uint32_t compute_units;    /* 0 without a device */
+  uint32_t kernel_count;     /* kernels in the archive */
+  uint32_t device_count;
+} flydsl_aot_info;
+
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_get_info(const flydsl_aot_handle *handle,
+                                                     flydsl_aot_info *info);
+
+/* Answer of an operator's query. Set struct_size before the call. */
+typedef struct flydsl_aot_query_result {
+  uint32_t struct_size;
+  flydsl_aot_status status;  /* what the call itself would return for these parameters */
+  uint64_t workspace_bytes;  /* device workspace the call needs; 0: none */
+  char kernel[128];          /* kernel that would run; empty when none is needed or none fits */
+  char backend[32];          /* "native", ... */
+  char reason[256];          /* why not, when status is not OK; NUL-terminated, maybe shortened */
+} flydsl_aot_query_result;
+
+/* One candidate considered for a problem, as an operator's explain reports it. The strings are valid
+ * during the callback only. */
+typedef struct flydsl_aot_candidate {
+  uint32_t struct_size;
+  int32_t taken;       /* 1 for the one that would run */
+  const char *kernel;
+  const char *backend;
+  const char *reason;  /* why it was taken or refused */
+} flydsl_aot_candidate;
+
+typedef void (*flydsl_aot_candidate_callback)(void *user, const flydsl_aot_candidate *candidate);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
