@@ -1,0 +1,1 @@
+"""Declarations of operators and their kernels. Imports nothing of generate/."""

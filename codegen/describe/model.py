@@ -1,0 +1,66 @@
+"""What a description is made of. Plain data; no computation of layouts, files or names of files."""
+
+from dataclasses import dataclass
+from typing import Callable, Tuple
+
+# C types a kernel argument may have, with their size, which is also their alignment, in bytes.
+ARGUMENT_TYPES = {
+    "const void *": 8,
+    "void *": 8,
+    "float *": 8,
+    "int64_t": 8,
+    "int32_t": 4,
+    "uint32_t": 4,
+    "float": 4,
+}
+
+# flydsl_aot_dtype of include/flydsl_aot/types.h.
+DTYPES = {"fp16": 3, "bf16": 4}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One kernel argument, in the order of the kernel-argument buffer."""
+
+    c_type: str
+    name: str
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class KeyField:
+    """A bit field of the operator's functional key, from bit `first_bit` up."""
+
+    name: str
+    first_bit: int
+    bits: int
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One kernel: template parameters, the key it serves and how it is launched."""
+
+    name: str
+    template: str  # what follows the entry template's name in the instance source
+    key: Tuple[Tuple[str, int], ...]  # functional-key field -> value; fields left out are 0
+    preference: int  # candidates of one key are tried in ascending order
+    align_bytes: int  # of base pointers and of all non-unit strides
+    block: Tuple[int, int, int]
+    tile: Tuple[int, int, int]
+    lds_dynamic_bytes: int
+    seq_q: Tuple[int, int]  # smallest and largest length served, inclusive
+    seq_k: Tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: its kernels' arguments, its functional key and its instances per architecture."""
+
+    name: str
+    header: str  # under kernels/
+    entry: str  # C++ template that instances call
+    grid_rule: str  # docs/archive-format.md
+    arguments: Tuple[Argument, ...]
+    key_fields: Tuple[KeyField, ...]
+    instances: Callable[[str], Tuple[Instance, ...]]  # architecture -> kernels

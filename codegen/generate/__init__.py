@@ -1,0 +1,1 @@
+"""From descriptions to headers, instance sources, manifest and build rules."""
