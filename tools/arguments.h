@@ -1,0 +1,47 @@
+// The command line's NAME=VALUE arguments, checked against an operator.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/npy.h"
+#include "tools/operators.h"
+
+namespace flydsl::tools {
+
+// Options of every command that opens the library.
+struct OpenArguments {
+  std::string device;   // "", "hip", "emulator" or "none"
+  std::string arch;     // "" if not given
+  std::string archive;  // "" if not given
+};
+
+// Splits NAME=VALUE texts; refuses a missing name or value, a name that is not `allowed`, and a
+// name given twice. `option` is the option they came from, for the message.
+std::map<std::string, std::string> parse_assignments(const char *option,
+                                                     const std::vector<std::string> &texts,
+                                                     const std::vector<std::string> &allowed);
+
+std::vector<std::string> names_of(const std::vector<TensorSpec> &tensors);
+std::vector<std::string> names_of(const std::vector<ParameterSpec> &parameters);
+// Refuses if a required one is absent.
+void require_tensors(const char *option, const std::vector<TensorSpec> &tensors,
+                     const std::map<std::string, std::string> &given);
+
+// Reads the files of --in arguments; the message names argument and file.
+std::map<std::string, NpyArray> read_inputs(const std::map<std::string, std::string> &files);
+
+// The element type of an array: its own if NumPy has it, else what --set dtype says its bit
+// patterns are.
+flydsl_aot_dtype array_dtype(const std::string &name, const std::string &descr,
+                             const Settings &settings);
+// The NumPy type in which elements of `dtype` are written.
+std::string descr_of(flydsl_aot_dtype dtype);
+// --set dtype, or `fallback` if it is not set.
+flydsl_aot_dtype dtype_setting(const Settings &settings, flydsl_aot_dtype fallback);
+
+// "1x9x509x64"
+std::vector<int64_t> parse_shape(const std::string &name, const std::string &text);
+
+}  // namespace flydsl::tools

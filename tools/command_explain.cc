@@ -1,0 +1,67 @@
+#include <cstdio>
+
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/library_handle.h"
+
+namespace flydsl::tools {
+namespace {
+
+void print_candidate(void *user, const flydsl_aot_candidate *candidate) {
+  ++*static_cast<int *>(user);
+  std::printf("%-8s %s (%s): %s\n", candidate->taken ? "taken" : "refused", candidate->kernel,
+              candidate->backend, candidate->reason);
+}
+
+}  // namespace
+
+void command_explain(const RunArguments &arguments) {
+  const Operator &op = find_operator(arguments.op);
+  const std::vector<std::string> tensors = names_of(op.inputs);
+  std::vector<std::string> settable = names_of(op.parameters);
+  settable.insert(settable.end(), tensors.begin(), tensors.end());
+  const auto input_files = parse_assignments("--in", arguments.inputs, tensors);
+  Settings settings = parse_assignments("--set", arguments.settings, settable);
+
+  HostArrays arrays;
+  for (const auto &[name, file] : read_inputs(input_files)) {
+    arrays[name] = {array_dtype(name, file.descr, settings), file.shape};
+  }
+  for (const std::string &name : tensors) {
+    const auto shape = settings.find(name);
+    if (shape == settings.end()) continue;
+    if (arrays.count(name))
+      bad_input("--set " + name + "=" + shape->second + ": is also given with --in");
+    arrays[name] = {dtype_setting(settings, FLYDSL_AOT_BF16), parse_shape(name, shape->second)};
+    settings.erase(shape);
+  }
+  for (const TensorSpec &input : op.inputs) {
+    if (input.required && !arrays.count(input.name)) {
+      bad_input(std::string("--in ") + input.name + "=FILE or --set " + input.name +
+                "=SHAPE is missing: " + input.help);
+    }
+  }
+  const std::unique_ptr<Problem> problem = op.bind(arrays, {}, settings);
+
+  OpenArguments open = arguments.open;
+  if (open.device.empty()) open.device = "none";
+  if (open.device == "none" && open.arch.empty()) open.arch = "gfx950";
+  LibraryHandle library;
+  library.open(open);
+  const flydsl_aot_info info = library.info();
+  std::printf("operator %s\ndevice   %s\narchive  %s\n", op.name, describe_device(info).c_str(),
+              info.archive_path);
+  for (const BoundTensor &input : problem->inputs) {
+    std::printf("input    %s %s %s\n", input.name.c_str(), format_shape(input.file_shape).c_str(),
+                flydsl_aot_dtype_name(input.tensor->dtype));
+  }
+  for (const std::string &setting : problem->settings)
+    std::printf("setting  %s\n", setting.c_str());
+
+  int candidates = 0;
+  const flydsl_aot_status status = problem->explain(library.get(), print_candidate, &candidates);
+  if (status != FLYDSL_AOT_OK) fail_with_status(status, op.name, flydsl_aot_last_error());
+  if (candidates == 0) std::printf("no kernel is needed: the output is empty\n");
+}
+
+}  // namespace flydsl::tools

@@ -1,0 +1,57 @@
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/library_handle.h"
+
+namespace flydsl::tools {
+namespace {
+
+void print_kernels(const char *archive_path) {
+  flydsl_aot_archive *opened = nullptr;
+  check(flydsl_aot_archive_open(archive_path, &opened), archive_path);
+  const std::unique_ptr<flydsl_aot_archive, decltype(&flydsl_aot_archive_close)> archive(
+      opened, flydsl_aot_archive_close);
+  for (uint32_t i = 0; i < flydsl_aot_archive_count(archive.get()); ++i) {
+    flydsl_aot_archive_entry entry{};
+    entry.struct_size = sizeof entry;
+    check(flydsl_aot_archive_get(archive.get(), i, &entry), archive_path);
+    std::printf("  %s (%s, %s)\n", entry.name, entry.op, entry.backend);
+  }
+}
+
+}  // namespace
+
+void command_info(const OpenArguments &arguments) {
+  const uint32_t version = flydsl_aot_version();
+  std::printf("library    flydsl_aot %" PRIu32 ".%" PRIu32 ".%" PRIu32 "\n", version / 10000,
+              version / 100 % 100, version % 100);
+  LibraryHandle library;
+  flydsl_aot_status status = library.try_open(arguments);
+  if (arguments.device.empty() &&
+      (status == FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND || status == FLYDSL_AOT_NO_DEVICE)) {
+    // Nothing was asked for by name: a machine without a GPU still has archives to show.
+    std::printf("no GPU     %s\n", flydsl_aot_last_error());
+    OpenArguments none = arguments;
+    none.device = "none";
+    if (none.arch.empty()) none.arch = "gfx950";
+    status = library.try_open(none);
+  }
+  if (status != FLYDSL_AOT_OK)
+    fail_with_status(status, "cannot open the library", flydsl_aot_last_error());
+
+  const flydsl_aot_info info = library.info();
+  std::printf("device     %s\n", describe_device(info).c_str());
+  if (info.device != FLYDSL_AOT_DEVICE_NONE) {
+    std::printf("           %s, %" PRIu32 " compute units, %" PRIu32
+                " device(s), runtime version %" PRIu32 "\n",
+                info.device_name, info.compute_units, info.device_count, info.runtime_version);
+  }
+  std::printf("arch       %s\narchive    %s\nkernels    %" PRIu32 "\n", info.arch,
+              info.archive_path, info.kernel_count);
+  print_kernels(info.archive_path);
+}
+
+}  // namespace flydsl::tools

@@ -1,0 +1,29 @@
+// The subcommands of flydsl-aot. Each prints its result on stdout and throws ToolError on failure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/arguments.h"
+
+namespace flydsl::tools {
+
+void command_info(const OpenArguments &open);
+
+struct RunArguments {
+  OpenArguments open;
+  std::string op;
+  std::vector<std::string> inputs;    // NAME=FILE
+  std::vector<std::string> outputs;   // NAME=FILE
+  std::vector<std::string> settings;  // PARAM=VALUE
+  int repeat = 1;                     // timed calls after the first
+};
+void command_run(const RunArguments &arguments);
+
+// As run, but nothing is executed; --set NAME=SHAPE may stand for --in NAME=FILE.
+void command_explain(const RunArguments &arguments);
+
+void command_archive_list(const std::string &path);
+void command_archive_verify(const std::string &path);
+
+}  // namespace flydsl::tools

@@ -1,0 +1,115 @@
+// The flydsl-aot command: argument parsing only. Exit status: 0 ok, 2 usage or bad input, 3
+// unsupported by the library, 4 device or archive failure. An error is one line on stderr.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/operators.h"
+
+namespace {
+
+using namespace flydsl::tools;
+
+int report(int exit_status, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::fflush(stdout);
+  std::fprintf(stderr, "flydsl-aot: error: %s\n", message.c_str());
+  return exit_status;
+}
+
+void add_open_options(CLI::App *command, OpenArguments &open) {
+  command
+      ->add_option("--device", open.device,
+                   "hip, emulator or none; default: FLYDSL_AOT_DEVICE, else hip")
+      ->check(CLI::IsMember({"hip", "emulator", "none"}));
+  command->add_option("--arch", open.arch,
+                      "architecture, e.g. gfx950; must be the device's when there is one");
+  command->add_option("--archive", open.archive,
+                      "archive file, or directory that holds flydsl_aot.<arch>.fda");
+}
+
+void add_list(CLI::App *command, const char *option, std::vector<std::string> &values,
+              const char *help) {
+  // One value an occurrence: `--in q=a k=b` is an error, not two inputs.
+  command->add_option(option, values, help)->expected(1)->allow_extra_args(false)->take_all();
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("Runs and inspects ahead-of-time AMD GPU kernels, on a GPU or on the emulator.",
+               "flydsl-aot");
+  app.require_subcommand(1);
+  std::string operators = "Operators\n";
+  for (const Operator *op : all_operators()) operators += describe_operator(*op);
+  const std::string exits =
+      "Exit status: 0 ok, 2 usage or bad input, 3 unsupported by the library, 4 device or archive "
+      "failure.";
+
+  OpenArguments info_arguments;
+  CLI::App *info = app.add_subcommand("info", "Library, device, archive and kernels");
+  add_open_options(info, info_arguments);
+
+  RunArguments run_arguments;
+  CLI::App *run = app.add_subcommand("run", "Run an operator on arrays from .npy files");
+  run->add_option("OP", run_arguments.op, "operator")->required();
+  add_open_options(run, run_arguments.open);
+  add_list(run, "--in", run_arguments.inputs, "NAME=FILE.npy, once per input");
+  add_list(run, "--out", run_arguments.outputs, "NAME=FILE.npy, once per output");
+  add_list(run, "--set", run_arguments.settings, "PARAM=VALUE, once per parameter");
+  run->add_option("--repeat", run_arguments.repeat, "timed calls after the first, default 1")
+      ->check(CLI::Range(0, 1000000));
+  run->footer(operators + exits);
+
+  RunArguments explain_arguments;
+  CLI::App *explain =
+      app.add_subcommand("explain", "Which kernel would run, and why the others would not");
+  explain->add_option("OP", explain_arguments.op, "operator")->required();
+  add_open_options(explain, explain_arguments.open);
+  add_list(explain, "--in", explain_arguments.inputs, "NAME=FILE.npy, once per input");
+  add_list(
+      explain, "--set", explain_arguments.settings,
+      "PARAM=VALUE, or NAME=SHAPE (1x9x509x64) in place of an input; dtype is bf16 unless set");
+  explain->footer(operators + exits);
+
+  CLI::App *archive = app.add_subcommand("archive", "Inspect a kernel archive");
+  archive->require_subcommand(1);
+  std::string archive_file;
+  CLI::App *list = archive->add_subcommand("list", "List the kernels of an archive");
+  list->add_option("FILE", archive_file, "archive")->required();
+  CLI::App *verify =
+      archive->add_subcommand("verify", "Read, check and inflate every kernel of an archive");
+  verify->add_option("FILE", archive_file, "archive")->required();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return report(kExitBadInput, error.what());
+  }
+  if (*info) command_info(info_arguments);
+  if (*run) command_run(run_arguments);
+  if (*explain) command_explain(explain_arguments);
+  if (*list) command_archive_list(archive_file);
+  if (*verify) command_archive_verify(archive_file);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return report(kExitFailure, "cannot write to stdout");
+  return kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const ToolError &error) {
+    return report(error.exit_status(), error.what());
+  } catch (const std::bad_alloc &) {
+    return report(kExitFailure, "out of host memory");
+  } catch (const std::exception &error) {
+    return report(kExitFailure, error.what());
+  }
+}

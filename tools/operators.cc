@@ -1,0 +1,79 @@
+#include "tools/operators.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tools/attention_forward.h"
+#include "tools/exit_status.h"
+
+namespace flydsl::tools {
+
+const std::vector<const Operator *> &all_operators() {
+  static const std::vector<const Operator *> operators = {
+      &attention_forward_operator(),
+  };
+  return operators;
+}
+
+const Operator &find_operator(const std::string &name) {
+  std::string known;
+  for (const Operator *op : all_operators()) {
+    if (name == op->name) return *op;
+    known += known.empty() ? op->name : std::string(", ") + op->name;
+  }
+  bad_input("operator '" + name + "' is unknown; there is " + known);
+}
+
+std::string describe_operator(const Operator &op) {
+  std::string text = std::string(op.name) + ": " + op.summary + "\n";
+  const auto line = [&](const char *kind, const char *name, const char *help) {
+    text += "  " + std::string(kind) + " " + name +
+            std::string(std::max<size_t>(1, 8 - std::string(name).size()), ' ') + help + "\n";
+  };
+  for (const TensorSpec &input : op.inputs) line("--in ", input.name, input.help);
+  for (const TensorSpec &output : op.outputs) line("--out", output.name, output.help);
+  for (const ParameterSpec &parameter : op.parameters)
+    line("--set", parameter.name, parameter.help);
+  return text;
+}
+
+namespace {
+
+template <typename Number>
+Number parse_number(const std::string &name, const std::string &text, const char *kind) {
+  Number value{};
+  const char *end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) {
+    bad_input("--set " + name + "=" + text + ": not " + kind);
+  }
+  return value;
+}
+
+}  // namespace
+
+float parse_float(const std::string &name, const std::string &text) {
+  return parse_number<float>(name, text, "a number within the range of fp32");
+}
+
+int64_t parse_integer(const std::string &name, const std::string &text) {
+  return parse_number<int64_t>(name, text, "a 64-bit integer");
+}
+
+int parse_choice(const std::string &name, const std::string &text,
+                 const std::vector<std::pair<std::string, int>> &choices) {
+  std::string allowed;
+  for (const auto &[choice, value] : choices) {
+    if (text == choice) return value;
+    allowed += (allowed.empty() ? "" : ", ") + choice;
+  }
+  bad_input("--set " + name + "=" + text + ": must be one of " + allowed);
+}
+
+std::string format_shape(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text.empty() ? "scalar" : text;
+}
+
+}  // namespace flydsl::tools

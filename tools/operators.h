@@ -1,0 +1,84 @@
+// What the run and explain commands know about an operator. A new operator is one file that defines
+// an Operator and one line in operators.cc.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flydsl_aot/flydsl_aot.h"
+
+namespace flydsl::tools {
+
+// An input as it lies in a file or as `explain` is told: dense, in C order.
+struct HostArray {
+  flydsl_aot_dtype dtype = FLYDSL_AOT_DTYPE_INVALID;
+  std::vector<int64_t> shape;
+};
+
+using Settings = std::map<std::string, std::string>;  // the --set arguments
+using HostArrays = std::map<std::string, HostArray>;
+
+// One tensor of a bound problem: the library's view of it and the shape its file has.
+struct BoundTensor {
+  std::string name;
+  flydsl_aot_tensor *tensor = nullptr;  // points into the problem; the caller fills in `data`
+  std::vector<int64_t> file_shape;
+};
+
+// An operator's parameters, filled from arrays and settings; only the data pointers are missing.
+class Problem {
+ public:
+  virtual ~Problem() = default;
+  virtual flydsl_aot_status query(flydsl_aot_handle *handle,
+                                  flydsl_aot_query_result *result) const = 0;
+  virtual flydsl_aot_status explain(flydsl_aot_handle *handle,
+                                    flydsl_aot_candidate_callback callback, void *user) const = 0;
+  virtual flydsl_aot_status launch(flydsl_aot_handle *handle) const = 0;  // on the null stream
+  virtual void set_workspace(void *data, uint64_t bytes) = 0;
+
+  std::vector<BoundTensor> inputs;
+  std::vector<BoundTensor> outputs;   // only those that are wanted
+  std::vector<std::string> settings;  // every parameter as used, "name = value", defaults marked
+};
+
+struct TensorSpec {
+  const char *name;
+  const char *help;
+  bool required;
+};
+
+struct ParameterSpec {
+  const char *name;
+  const char *help;
+};
+
+struct Operator {
+  const char *name;
+  const char *summary;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  std::vector<ParameterSpec> parameters;
+  // Required inputs are present and every name is known. Throws ToolError on what the tool itself
+  // can tell to be wrong; what the library checks is left to the library.
+  std::unique_ptr<Problem> (*bind)(const HostArrays &inputs,
+                                   const std::vector<std::string> &outputs,
+                                   const Settings &settings);
+};
+
+const std::vector<const Operator *> &all_operators();
+// Throws ToolError that lists the operators if there is none of that name.
+const Operator &find_operator(const std::string &name);
+// Parameters and tensors of an operator, for --help and for `flydsl-aot run OP --help`.
+std::string describe_operator(const Operator &op);
+
+// Readers of --set values; each throws ToolError that names the parameter, the value and what is
+// allowed.
+float parse_float(const std::string &name, const std::string &text);
+int64_t parse_integer(const std::string &name, const std::string &text);
+int parse_choice(const std::string &name, const std::string &text,
+                 const std::vector<std::pair<std::string, int>> &choices);
+std::string format_shape(const std::vector<int64_t> &shape);
+
+}  // namespace flydsl::tools
