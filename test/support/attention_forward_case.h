@@ -1,0 +1,82 @@
+// One attention_forward call on the emulator: inputs in, result and everything one may want to
+// check about it out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flydsl_aot/flydsl_aot.h"
+#include "test/support/attention_forward_reference.h"
+#include "test/support/device_tensor.h"
+#include "test/support/random.h"
+
+namespace flydsl::test {
+
+inline flydsl_aot_mask no_mask() {
+  return {FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_ANCHOR_NONE, 0};
+}
+inline flydsl_aot_mask causal_top_left() {
+  return {FLYDSL_AOT_UNLIMITED, 0, FLYDSL_AOT_ANCHOR_TOP_LEFT, 0};
+}
+inline flydsl_aot_mask causal_bottom_right() {
+  return {FLYDSL_AOT_UNLIMITED, 0, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+}
+
+struct AttentionCase {
+  flydsl_aot_dtype dtype = FLYDSL_AOT_BF16;
+  int64_t batches = 1, heads_q = 1, heads_kv = 1, seq_q = 1, seq_k = 1, head_dim = 64;
+  float scale = 0.125f;
+  flydsl_aot_mask mask = no_mask();
+  bool want_lse = true;
+  std::vector<uint16_t> q, k, v;  // dense, (B, H, S, D)
+  Placement place_q, place_k, place_v, place_out, place_lse;
+  uint16_t input_poison =
+      0xffff;  // what lies around and between the inputs' elements: NaN in both types
+  flydsl_aot_handle *handle = nullptr;  // nullptr: the shared one
+
+  // q, k and v filled by functions of (batch, head, position, channel).
+  using Fill = std::function<float(int64_t, int64_t, int64_t, int64_t)>;
+  void fill_q(const Fill &fill) { q = filled(heads_q, seq_q, fill); }
+  void fill_k(const Fill &fill) { k = filled(heads_kv, seq_k, fill); }
+  void fill_v(const Fill &fill) { v = filled(heads_kv, seq_k, fill); }
+  // Standard normal values.
+  void fill_random(Random &random);
+
+ private:
+  std::vector<uint16_t> filled(int64_t heads, int64_t positions, const Fill &fill) const;
+};
+
+struct AttentionResult {
+  flydsl_aot_status status = FLYDSL_AOT_OK;
+  std::string message;        // of a refused call
+  std::string kernel;         // that the query named
+  std::vector<uint16_t> out;  // dense (B, Hq, Sq, D)
+  std::vector<float> lse;     // dense (B, Hq, Sq); empty if not wanted
+  std::string stray_write;    // empty: no byte outside out and lse was changed, and no input byte
+  bool outputs_untouched = false;
+};
+
+// Queries, calls, waits, downloads. Outputs are poisoned with 0xAB before. The query's status must
+// agree with the call's.
+AttentionResult run_attention(const AttentionCase &c);
+
+// run_attention, and expects success, no stray write, and both outputs within the judges' bounds.
+// Returns the result; *reference_out, if given, receives the oracle's answer.
+AttentionResult check_attention(const AttentionCase &c,
+                                AttentionReference *reference_out = nullptr);
+
+// The oracle on the case's dense arrays.
+AttentionReference reference_of(const AttentionCase &c);
+
+// Bit-for-bit equality of out and lse (NaN equals NaN of the same bits).
+bool same_bits(const AttentionResult &a, const AttentionResult &b);
+
+// Name of the instance that must serve a case: `staged` when something is not aligned to 16 bytes.
+std::string instance_name(flydsl_aot_dtype dtype, int64_t head_dim, bool causal, bool staged);
+
+// "B1 Hq2/1 Sq33 Sk65 D64 ..." for failure messages.
+std::string describe(const AttentionCase &c);
+
+}  // namespace flydsl::test

@@ -1,0 +1,52 @@
+// The float64 oracle of attention_forward, written from the definition in
+// include/flydsl_aot/attention_forward.h and from nothing else, and the judge that compares a
+// result with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flydsl_aot/types.h"
+
+namespace flydsl::test {
+
+// A host view of one 4-axis tensor, 16-bit elements.
+struct HostView {
+  const uint16_t *data = nullptr;
+  int64_t sizes[4] = {};
+  int64_t strides[4] = {};
+};
+
+struct AttentionReference {
+  // Dense: (B, Hq, Sq, Dv) and (B, Hq, Sq).
+  std::vector<double> out;
+  std::vector<double> lse;
+  std::vector<double> magnitude;  // the same attention applied to |V|; scales the tolerance
+};
+
+AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const HostView &q,
+                                               const HostView &k, const HostView &v, double scale,
+                                               const flydsl_aot_mask &mask);
+
+struct Judgement {
+  bool ok = true;
+  double worst_ratio = 0;  // worst |o - ref| / bound
+  double frobenius = 0;    // ||o - ref|| / ||ref||, over finite elements
+  std::string text;        // worst element and its values; first fault if not ok
+};
+
+// out: every element |o - ref| <= 1.25 u (|ref| + A), A the attention applied to |V|, u the unit
+// roundoff of the type, 2^-8 (bf16) or 2^-11 (fp16): u |ref| for rounding the result, u A for
+// rounding the weights as the header says a kernel may, a quarter more for fp32 arithmetic. Over
+// all elements ||o - ref|| <= 0.75 u || |ref| + A ||, so that an error near the bound everywhere,
+// which rounding cannot give, does not pass. Half of the type's smallest subnormal is allowed on
+// top. A row that sees no key must be exactly 0. NaN must be NaN; where the reference is infinite,
+// NaN will do (infinity times a weight that underflows in fp32).
+Judgement judge_out(flydsl_aot_dtype dtype, const std::vector<uint16_t> &out,
+                    const AttentionReference &reference, int64_t head_dim);
+
+// lse: within 1e-4, or one fp32 spacing where that is larger. -inf and NaN must be met exactly.
+Judgement judge_lse(const std::vector<float> &lse, const AttentionReference &reference);
+
+}  // namespace flydsl::test

@@ -1,0 +1,119 @@
+#include "test/support/device_tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace flydsl::test {
+
+Placement random_placement(Random &random, int rank, bool align16) {
+  Placement placement;
+  const int64_t unit = align16 ? 8 : 1;
+  placement.order.resize(static_cast<size_t>(rank));
+  std::iota(placement.order.begin(), placement.order.end(), 0);
+  // Rank 4 tensors keep their head dim fastest; an LSE (rank 3) may have any axis fastest.
+  const int free_axes = rank == 4 ? 3 : rank;
+  for (int i = free_axes - 1; i > 0; --i) {
+    std::swap(placement.order[static_cast<size_t>(i)],
+              placement.order[static_cast<size_t>(random.below(i + 1))]);
+  }
+  for (int axis = 0; axis < rank; ++axis)
+    placement.pad.push_back(random.chance(0.5) ? 0 : unit * random.between(1, 9));
+  placement.offset_elements = unit * random.between(0, 40);
+  placement.slack_elements = random.chance(0.5) ? 0 : random.between(1, 300);
+  return placement;
+}
+
+DeviceTensor::DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
+                           const std::vector<int64_t> &sizes, const Placement &placement,
+                           uint32_t poison)
+    : handle_(handle),
+      element_bytes_(flydsl_aot_dtype_bytes(dtype)),
+      offset_elements_(placement.offset_elements) {
+  tensor_.dtype = dtype;
+  tensor_.rank = static_cast<int32_t>(sizes.size());
+  int64_t extent = 1, last = 0;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    const size_t axis = placement.order.empty() ? i : static_cast<size_t>(placement.order[i]);
+    tensor_.sizes[axis] = sizes[axis];
+    count_ *= sizes[axis];
+    if (!placement.broadcast.empty() && placement.broadcast[axis]) continue;  // stride stays 0
+    tensor_.strides[axis] = extent;
+    last += std::max<int64_t>(0, sizes[axis] - 1) * extent;
+    extent = extent * std::max<int64_t>(1, sizes[axis]) +
+             (placement.pad.empty() ? 0 : placement.pad[axis]);
+  }
+  const int64_t elements =
+      offset_elements_ + (count_ > 0 ? last + 1 : 0) + placement.slack_elements;
+  uploaded_.resize(static_cast<size_t>(elements) * element_bytes_);
+  for (size_t i = 0; i < uploaded_.size(); i += element_bytes_)
+    std::memcpy(&uploaded_[i], &poison, element_bytes_);
+  const flydsl_aot_status status =
+      flydsl_aot_device_malloc(handle_, uploaded_.size(), &allocation_);
+  EXPECT_EQ(status, FLYDSL_AOT_OK) << flydsl_aot_last_error();
+  if (allocation_) {
+    tensor_.data = static_cast<uint8_t *>(allocation_) +
+                   static_cast<size_t>(offset_elements_) * element_bytes_;
+    EXPECT_EQ(flydsl_aot_device_upload(handle_, allocation_, uploaded_.data(), uploaded_.size()),
+              FLYDSL_AOT_OK);
+  }
+}
+
+DeviceTensor::~DeviceTensor() {
+  flydsl_aot_device_free(handle_, allocation_);
+}
+
+// Calls function(byte offset in the allocation, dense element number) in axis order.
+template <typename Function>
+void DeviceTensor::for_each_element(Function function) const {
+  int64_t index[FLYDSL_AOT_MAX_RANK] = {};
+  int64_t offset = offset_elements_;
+  for (int64_t element = 0; element < count_; ++element) {
+    function(static_cast<size_t>(offset) * element_bytes_, static_cast<size_t>(element));
+    for (int axis = tensor_.rank - 1; axis >= 0; --axis) {
+      offset += tensor_.strides[axis];
+      if (++index[axis] < tensor_.sizes[axis]) break;
+      offset -= tensor_.strides[axis] * tensor_.sizes[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+void DeviceTensor::store(const uint8_t *dense) {
+  for_each_element([&](size_t offset, size_t element) {
+    std::memcpy(&uploaded_[offset], dense + element * element_bytes_, element_bytes_);
+  });
+  EXPECT_EQ(flydsl_aot_device_upload(handle_, allocation_, uploaded_.data(), uploaded_.size()),
+            FLYDSL_AOT_OK)
+      << flydsl_aot_last_error();
+}
+
+void DeviceTensor::load(uint8_t *dense) {
+  downloaded_.assign(uploaded_.size(), 0);
+  EXPECT_EQ(
+      flydsl_aot_device_download(handle_, downloaded_.data(), allocation_, downloaded_.size()),
+      FLYDSL_AOT_OK)
+      << flydsl_aot_last_error();
+  for_each_element([&](size_t offset, size_t element) {
+    std::memcpy(dense + element * element_bytes_, &downloaded_[offset], element_bytes_);
+  });
+}
+
+std::string DeviceTensor::changed_outside() const {
+  if (downloaded_ == uploaded_) return "";
+  std::vector<bool> inside(uploaded_.size(), false);
+  for_each_element([&](size_t offset, size_t) {
+    for (size_t byte = 0; byte < element_bytes_; ++byte) inside[offset + byte] = true;
+  });
+  for (size_t byte = 0; byte < uploaded_.size(); ++byte) {
+    if (!inside[byte] && downloaded_[byte] != uploaded_[byte]) {
+      return "byte " + std::to_string(byte) + " of " + std::to_string(uploaded_.size()) +
+             " lies outside the tensor and was changed";
+    }
+  }
+  return "";
+}
+
+}  // namespace flydsl::test

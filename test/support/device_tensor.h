@@ -1,0 +1,81 @@
+// A tensor in device memory with chosen strides, surrounded and interleaved by poison that must
+// survive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flydsl_aot/flydsl_aot.h"
+#include "test/support/random.h"
+
+namespace flydsl::test {
+
+// Where the elements of a tensor lie. Default: dense, in axis order, aligned, ending with the
+// allocation (so that the emulator's bounds check sees the first byte read past the end).
+struct Placement {
+  std::vector<int> order;  // axes from slowest to fastest; empty: 0, 1, 2, ...
+  std::vector<int64_t>
+      pad;  // per axis, elements added to the extent of one step of the next slower axis; empty: 0
+  std::vector<bool> broadcast;  // per axis, stride 0 (inputs only); empty: none
+  int64_t offset_elements = 0;  // from the start of the allocation to the first element
+  int64_t slack_elements = 0;   // after the last element
+};
+
+// (B, S, H, D) memory for (B, H, S, D) axes.
+inline Placement bshd() {
+  return Placement{{0, 2, 1, 3}, {}, {}, 0, 0};
+}
+
+// Random axis order (the last axis stays fastest), pads, offset and slack. With `align16` every
+// stride, and the offset, is a multiple of 8 elements of 16 bits, so that the wide-load kernels
+// take it.
+Placement random_placement(Random &random, int rank, bool align16);
+
+class DeviceTensor {
+ public:
+  // Allocates, and fills everything with `poison` (a pattern of one element's size).
+  DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype, const std::vector<int64_t> &sizes,
+               const Placement &placement, uint32_t poison);
+  ~DeviceTensor();
+  DeviceTensor(const DeviceTensor &) = delete;
+  DeviceTensor &operator=(const DeviceTensor &) = delete;
+
+  // Dense elements in axis order, element size 2 or 4; uploads. Of a broadcast axis the last index
+  // wins.
+  template <typename Element>
+  void set(const std::vector<Element> &dense) {
+    store(reinterpret_cast<const uint8_t *>(dense.data()));
+  }
+  // Downloads and gathers the elements in axis order.
+  template <typename Element>
+  std::vector<Element> get() {
+    std::vector<Element> dense(static_cast<size_t>(count_));
+    load(reinterpret_cast<uint8_t *>(dense.data()));
+    return dense;
+  }
+  // After get(): empty if every byte outside the elements is as it was, else where the first change
+  // is.
+  std::string changed_outside() const;
+  // After get(): whether every byte is as it was.
+  bool untouched() const { return downloaded_ == uploaded_; }
+
+  const flydsl_aot_tensor &tensor() const { return tensor_; }
+
+ private:
+  template <typename Function>
+  void for_each_element(Function function) const;
+  void store(const uint8_t *dense);
+  void load(uint8_t *dense);
+
+  flydsl_aot_handle *handle_;
+  flydsl_aot_tensor tensor_{};
+  size_t element_bytes_;
+  int64_t count_ = 1;
+  int64_t offset_elements_;
+  void *allocation_ = nullptr;
+  std::vector<uint8_t> uploaded_;
+  std::vector<uint8_t> downloaded_;
+};
+
+}  // namespace flydsl::test

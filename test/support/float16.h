@@ -1,0 +1,56 @@
+// bf16 and fp16 bit patterns to float and back, rounding to nearest, ties to even (IEEE
+// 754-2019, 4.3.1).
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "flydsl_aot/types.h"
+
+namespace flydsl::test {
+
+inline float bf16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+inline uint16_t float_to_bf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+inline float fp16_to_float(uint16_t bits) {
+  const float sign = bits & 0x8000 ? -1.0f : 1.0f;
+  const int exponent = (bits >> 10) & 0x1f;
+  const int mantissa = bits & 0x3ff;
+  if (exponent == 0x1f) return mantissa ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+  return sign * std::ldexp(static_cast<float>(mantissa + 0x400), exponent - 25);
+}
+
+inline uint16_t float_to_fp16(float value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const float magnitude = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (magnitude >= 65520.0f)
+    return sign | 0x7c00;      // half way from 65504 to 65536 rounds up, to infinity
+  if (magnitude < 0x1p-14f) {  // subnormal: a multiple of 2^-24
+    return static_cast<uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24f)));
+  }
+  int exponent = 0;
+  const float fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
+  // A fraction that rounds up to 2048 carries into the exponent field, as it should.
+  const int significand = static_cast<int>(std::nearbyint(fraction * 2048.0f));
+  return static_cast<uint16_t>(sign | (((exponent + 13) << 10) + significand));
+}
+
+inline float to_float(flydsl_aot_dtype dtype, uint16_t bits) {
+  return dtype == FLYDSL_AOT_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
+}
+
+inline uint16_t from_float(flydsl_aot_dtype dtype, float value) {
+  return dtype == FLYDSL_AOT_BF16 ? float_to_bf16(value) : float_to_fp16(value);
+}
+
+}  // namespace flydsl::test
