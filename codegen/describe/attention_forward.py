@@ -67,6 +67,7 @@ def _instance(dtype, head_dim, mask, preference):
         block=(256, 1, 1),
         tile=(_ROWS, _KEYS, 0),
         lds_dynamic_bytes=0,
+        waves_per_simd=2,
         seq_q=(0, _LARGEST_LENGTH),
         seq_k=(0, _LARGEST_LENGTH),
     )

@@ -49,6 +49,7 @@ class Instance:
     block: Tuple[int, int, int]
     tile: Tuple[int, int, int]
     lds_dynamic_bytes: int
+    waves_per_simd: int  # that must fit: caps the registers at 512 / waves_per_simd
     seq_q: Tuple[int, int]  # smallest and largest length served, inclusive
     seq_k: Tuple[int, int]
 

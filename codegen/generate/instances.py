@@ -19,7 +19,8 @@ def source(op, instance):
 
 using namespace flydsl::kernels;
 
-extern "C" FLYDSL_KERNEL({block}) void {instance.name}(flydsl_aot_{op.name}_kernarg args) {{
+extern "C" FLYDSL_KERNEL({block}, {instance.waves_per_simd}) void {instance.name}(
+    flydsl_aot_{op.name}_kernarg args) {{
   {op.entry}{instance.template}(args);
 }}
 """

@@ -8,8 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-# Packages are found from codegen/; this folder itself must not be on the path as modules.
-sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if not __package__:  # run as a program: packages are found from codegen/, not from this folder
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from describe.registry import OPERATORS  # noqa: E402
 from generate import build_rules, headers, instances, manifest  # noqa: E402

@@ -1,0 +1,138 @@
+// attention_forward: fused attention for gfx950, matrix cores for both products, one pass over the
+// keys (Dao et al. 2022, FlashAttention). Rules of the result:
+// include/flydsl_aot/attention_forward.h.
+//
+// A work-group of 4 waves computes 128 query rows, 32 a wave, in steps of 64 keys. Keys and values
+// are double-buffered in LDS; a step has one barrier:
+//
+//   wait for the tile's data | barrier | start fetching the next tile | S^T = K Q^T | softmax | O^T
+//   += V^T P^T
+//
+// A lane owns one query column of S^T and O^T, so row maxima, sums and factors stay in the lane
+// (and its partner in the other half of the wave), and P feeds the second product from registers.
+#pragma once
+
+#include "attention_forward/exact.hip.h"
+#include "attention_forward/outputs.hip.h"
+#include "attention_forward/queries.hip.h"
+#include "attention_forward/scores.hip.h"
+#include "attention_forward/softmax.hip.h"
+#include "attention_forward/staging.hip.h"
+
+namespace flydsl::kernels {
+
+template <class Element, int head_dim, Mask mask, Staging staging>
+struct Wave {
+  using Layout = TileLayout<head_dim>;
+  const Problem<mask> &work;
+  Stager<head_dim, staging> stager;
+  u32 lane;
+  i32 first_row, row;  // of the wave, of this lane
+  i32 tiles;           // of the work-group
+  i32 lane_last_key;   // last visible key of the lane's row, counted from the lane's first key
+  i32 first_row_last_key, last_row_last_key;
+  u32x4 q[head_dim / 16];
+  RowState state;
+  f32x16 o[head_dim / 32] = {};
+
+  FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
+      : work(work), stager(work, wave, lane), lane(lane) {
+    first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
+    row = first_row + static_cast<i32>(lane % 32);
+    lane_last_key = work.last_key(row) - static_cast<i32>(lane / 32 * 4);
+    first_row_last_key = work.last_key(first_row);
+    last_row_last_key = work.last_key(first_row + kRowsOfWave - 1);
+  }
+
+  // One tile. The tile is in k_now, v_now; the next one goes to k_next, v_next. A tile that some
+  // row does not see completely needs tail = true.
+  template <bool tail>
+  FLYDSL_DEVICE void step(i32 tile, lds_ptr<char> k_now, lds_ptr<char> v_now, lds_ptr<char> k_next,
+                          lds_ptr<char> v_next) {
+    stager.landed();
+    barrier();
+    const bool more = tile + 1 < tiles;
+    if (more) stager.begin(tile + 1, k_next, v_next);
+    const i32 first_key = tile * kKeysOfTile;
+    // Later waves of the work-group may see a tile of which this one sees nothing.
+    if (!tail || first_key <= last_row_last_key) {
+      f32x16 s[2];
+      score_tile<Element, head_dim>(k_now + Layout::k_lane(lane), q, s);
+      if (tail && first_key + kKeysOfTile - 1 > first_row_last_key)
+        mask_tile(lane_last_key - first_key, s);
+      u32x4 p[4];
+      weigh_tile<Element>(s, work.scale_log2, state, o, p);
+      accumulate_tile<Element, head_dim>(v_now + Layout::v_lane(lane), p, o);
+    }
+    if (more) stager.finish(k_next, v_next);
+  }
+
+  FLYDSL_DEVICE void store() {
+    const float sum = sum_of_halves(state.sum);
+    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
+    float probe = sum * 0.0f;
+#pragma unroll
+    for (int block = 0; block < head_dim / 32; ++block) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
+    }
+    const i32 last_key = work.last_key(row);
+    const bool trusted =
+        probe == 0.0f && (last_key < 0 || __builtin_fabsf(state.reference) < kLargestReference);
+    const bool in_range = row < work.seq_q;
+    const u64 distrust = ballot(in_range && !trusted);
+    u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
+
+    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
+    const float factor = last_key < 0 ? 0.0f : reciprocal(sum);
+    store_row<Element, head_dim>(work.out + row * work.out_row_bytes, lane, write, factor, o);
+    if (work.lse && write && lane < 32)
+      work.lse[row * work.lse_row_elements] =
+          last_key < 0 ? -kInfinity : (state.reference + log2(sum)) * kLn2;
+
+#pragma unroll 1
+    for (; exact_rows != 0; exact_rows &= exact_rows - 1)
+      exact_row<Element, head_dim>(work, first_row + __builtin_ctz(exact_rows), lane);
+  }
+};
+
+template <class Element, int head_dim, Mask mask, Staging staging>
+FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &args) {
+  using Layout = TileLayout<head_dim>;
+  // One array per buffer, each named by its own code (the loop is unrolled by two): only then does
+  // clang 22 see which copies an LDS read has to wait for.
+  FLYDSL_SHARED static char k_even[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_even[Layout::v_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char k_odd[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_odd[Layout::v_bytes] __attribute__((aligned(16)));
+  const auto k0 = (lds_ptr<char>)k_even, v0 = (lds_ptr<char>)v_even;
+  const auto k1 = (lds_ptr<char>)k_odd, v1 = (lds_ptr<char>)v_odd;
+
+  Problem<mask> work;
+  if (!find_work(args, work)) return;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  Wave<Element, head_dim, mask, staging> wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
+
+  // Tiles with a key that any row of the work-group sees, and tiles that all rows see completely.
+  wave.tiles = (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
+  if (wave.tiles < 0) wave.tiles = 0;
+  const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
+
+  if (wave.tiles > 0) {
+    wave.stager.begin(0, k0, v0);
+    load_queries<Element, head_dim>(work, wave.row, wave.lane, wave.q);
+    wave.stager.finish(k0, v0);
+  }
+  i32 tile = 0;
+  for (; tile + 2 <= full_tiles; tile += 2) {
+    wave.template step<false>(tile, k0, v0, k1, v1);
+    wave.template step<false>(tile + 1, k1, v1, k0, v0);
+  }
+  for (; tile < wave.tiles; tile += 2) {
+    wave.template step<true>(tile, k0, v0, k1, v1);
+    if (tile + 1 < wave.tiles) wave.template step<true>(tile + 1, k1, v1, k0, v0);
+  }
+  wave.store();
+}
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,69 @@
+// Online softmax in base 2: weights p = 2^(s c - r) with c = |scale| log2(e) and r the row's
+// reference exponent, near the largest s c seen.
+//
+// r is stale on purpose: it moves only when a score exceeds it by more than 2^kHeadroom (then sum
+// and outputs are rescaled), since any r gives the same quotient. s c - r is one fused
+// multiply-add, so the rounding of r itself is common to the row and cancels; log-sum-exp is r +
+// log2(sum) exactly.
+#pragma once
+
+#include "common/elements.hip.h"
+#include "common/lanes.hip.h"
+#include "common/math.hip.h"
+
+namespace flydsl::kernels {
+
+// The reference of a row that has seen no score yet: below any score the fast path is trusted with.
+constexpr float kNoReference = -1e38f;
+// References beyond this have a rounding residue of more than 2 (in log2): see exact.hip.h.
+constexpr float kLargestReference = 67108864.0f;  // 2^26
+
+// fp16 weights are shifted up by 2^4: they flush to 0 only below 2^-28, and the largest, 2^(4 + 8 +
+// 2 for the residue), is far below fp16's 65504. bf16 has fp32's range.
+template <class Element>
+constexpr float kShift = __is_same(Element, fp16) ? 4.0f : 0.0f;
+template <class Element>
+constexpr float kHeadroom = 8.0f + kShift<Element>;
+
+struct RowState {
+  float reference = kNoReference;
+  float sum = 0.0f;  // of the unrounded weights, this half-wave's keys only
+};
+
+// Turns scores into the B operands of O^T = V^T P^T (order of keys: TileLayout::v_lane).
+template <class Element, int blocks>
+FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x16 (&o)[blocks],
+                              u32x4 (&p)[4]) {
+  float top = larger(s[0][0], s[1][0]);
+#pragma unroll
+  for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
+  top = max_of_halves(top);
+
+  const bool exceeds = fma(top, c, -row.reference) > kHeadroom<Element>;
+  if (ballot(exceeds) != 0) {
+    // Rows of the wave that do not exceed keep theirs: a row's bits do not depend on its
+    // neighbours.
+    const float reference = exceeds ? fma(top, c, -kShift<Element>) : row.reference;
+    const float factor = exp2(row.reference - reference);
+    row.reference = reference;
+    row.sum *= factor;
+#pragma unroll
+    for (int block = 0; block < blocks; ++block) o[block] *= factor;
+  }
+
+  float tile_sum = 0.0f;
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float low = exp2(fma(s[step / 2][step % 2 * 8 + j], c, -row.reference));
+      const float high = exp2(fma(s[step / 2][step % 2 * 8 + j + 1], c, -row.reference));
+      tile_sum += low;
+      tile_sum += high;
+      p[step][j / 2] = round_pair<Element>(low, high);
+    }
+  }
+  row.sum += tile_sum;
+}
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,119 @@
+// Bringing tiles of keys and values from global memory to LDS, one tile ahead.
+//
+// Use, for each tile: begin(next tile) before computing on the current one, finish() after it,
+// landed() before the barrier that publishes the tile. Each wave carries a quarter of the lines.
+// Rows past the end repeat the last row: their scores are masked, and memory past the tensor is
+// never read.
+#pragma once
+
+#include "attention_forward/problem.hip.h"
+#include "attention_forward/tile_layout.hip.h"
+#include "common/lds.hip.h"
+#include "common/memory.hip.h"
+
+namespace flydsl::kernels {
+
+enum class Staging { direct, staged };
+
+// The rows of one tensor that this wave carries.
+template <int head_dim>
+struct RowSource {
+  using Layout = TileLayout<head_dim>;
+  static constexpr int lines_of_wave = Layout::lines / kWaves;
+
+  global_ptr<const char> base;  // this lane's part of row 0
+  i64 row_bytes;
+  i32 lane_row;     // row in the tile of this wave's first line
+  u64 lane_offset;  // the same in bytes
+  u64 tile_offset;  // of the next full tile; the same in all lanes
+
+  FLYDSL_DEVICE RowSource(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane)
+      : base(tensor + lane % Layout::lanes_of_row * 16), row_bytes(row_bytes) {
+    lane_row = wave * lines_of_wave + lane / Layout::lanes_of_row * Layout::lines;
+    lane_offset = static_cast<u64>(lane_row * row_bytes);
+    tile_offset = 0;
+  }
+
+  // Calls use(line of this wave, address) for each line of tile `tile`; tiles come in order.
+  template <class Use>
+  FLYDSL_DEVICE void each_line(i32 tile, i32 seq_k, Use use) {
+    if ((tile + 1) * kKeysOfTile <= seq_k) {
+#pragma unroll
+      for (int line = 0; line < lines_of_wave; ++line)
+        use(line, base + lane_offset + (tile_offset + line * row_bytes));
+    } else {
+#pragma unroll
+      for (int line = 0; line < lines_of_wave; ++line)
+        use(line, base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes);
+    }
+    tile_offset += kKeysOfTile * row_bytes;
+  }
+};
+
+template <int head_dim, Staging staging>
+struct Stager;
+
+// Copies to LDS that pass no register; needs 16-byte aligned rows.
+template <int head_dim>
+struct Stager<head_dim, Staging::direct> {
+  using Layout = TileLayout<head_dim>;
+  using Source = RowSource<head_dim>;
+  Source k, v;
+  u32 first_line;
+  i32 seq_k;
+
+  template <Mask mask>
+  FLYDSL_DEVICE Stager(const Problem<mask> &work, u32 wave, u32 lane)
+      : k(work.k, work.k_row_bytes, wave, lane),
+        v(work.v, work.v_row_bytes, wave, lane),
+        first_line(wave * Source::lines_of_wave),
+        seq_k(work.seq_k) {}
+
+  FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char> k_to, lds_ptr<char> v_to) {
+    k.each_line(tile, seq_k, [&](int line, global_ptr<const char> from) {
+      copy_b128(k_to + (first_line + line) * Layout::k_pitch, from);
+    });
+    v.each_line(tile, seq_k, [&](int line, global_ptr<const char> from) {
+      copy_b128(v_to + (first_line + line) * Layout::v_pitch, from);
+    });
+  }
+  FLYDSL_DEVICE void finish(lds_ptr<char>, lds_ptr<char>) {}
+  FLYDSL_DEVICE void landed() { wait_for_copies(); }
+};
+
+// Through registers, for rows of any alignment.
+template <int head_dim>
+struct Stager<head_dim, Staging::staged> {
+  using Layout = TileLayout<head_dim>;
+  using Source = RowSource<head_dim>;
+  Source k, v;
+  u32 lane_byte;  // where this lane writes its part of the wave's first K line, without its pitch
+  u32 first_line;
+  i32 seq_k;
+  u32x4 k_held[Source::lines_of_wave], v_held[Source::lines_of_wave];
+
+  template <Mask mask>
+  FLYDSL_DEVICE Stager(const Problem<mask> &work, u32 wave, u32 lane)
+      : k(work.k, work.k_row_bytes, wave, lane),
+        v(work.v, work.v_row_bytes, wave, lane),
+        lane_byte(lane * 16),
+        first_line(wave * Source::lines_of_wave),
+        seq_k(work.seq_k) {}
+
+  FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char>, lds_ptr<char>) {
+    k.each_line(tile, seq_k,
+                [&](int line, global_ptr<const char> from) { k_held[line] = load_16_bytes(from); });
+    v.each_line(tile, seq_k,
+                [&](int line, global_ptr<const char> from) { v_held[line] = load_16_bytes(from); });
+  }
+  FLYDSL_DEVICE void finish(lds_ptr<char> k_to, lds_ptr<char> v_to) {
+#pragma unroll
+    for (int line = 0; line < Source::lines_of_wave; ++line) {
+      write_b128(k_to + (first_line + line) * Layout::k_pitch + lane_byte, k_held[line]);
+      write_b128(v_to + (first_line + line) * Layout::v_pitch + lane_byte, v_held[line]);
+    }
+  }
+  FLYDSL_DEVICE void landed() {}
+};
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,31 @@
+// The 16-bit element types: storage, conversion to and from fp32.
+#pragma once
+
+#include "common/vectors.hip.h"
+
+namespace flydsl::kernels {
+
+struct bf16 {
+  using scalar = __bf16;
+  static constexpr u32 exponent_bits = 0x7f80;
+  static constexpr u32 quiet_nan = 0x7fc0;
+};
+
+struct fp16 {
+  using scalar = _Float16;
+  static constexpr u32 exponent_bits = 0x7c00;
+  static constexpr u32 quiet_nan = 0x7e00;
+};
+
+// Two elements in one register, rounded to nearest even (v_cvt_pk_bf16_f32, v_cvt_pk_f16_f32).
+template <class Element>
+FLYDSL_DEVICE u32 round_pair(float low, float high) {
+  return bits_as<u32>(__builtin_convertvector(f32x2{low, high}, vec<typename Element::scalar, 2>));
+}
+
+template <class Element>
+FLYDSL_DEVICE float to_float(u16 bits) {
+  return static_cast<float>(bits_as<typename Element::scalar>(bits));
+}
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,10 @@
+// The few HIP keywords the kernels use; there is no HIP header to include (-nogpuinc).
+#pragma once
+
+#define FLYDSL_DEVICE __attribute__((device, always_inline)) inline
+#define FLYDSL_SHARED __attribute__((shared))
+// A kernel of exactly `work_items` a work-group that leaves room for `waves` waves on a SIMD, which
+// caps its registers at 512 / waves. (A raw launch_bounds attribute is ignored without a word.)
+#define FLYDSL_KERNEL(work_items, waves)                                      \
+  __attribute__((global, amdgpu_flat_work_group_size(work_items, work_items), \
+                 amdgpu_waves_per_eu(waves, waves)))

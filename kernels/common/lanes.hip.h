@@ -1,0 +1,52 @@
+// Values across the 64 lanes of a wave.
+#pragma once
+
+#include "common/vectors.hip.h"
+
+namespace flydsl::kernels {
+
+constexpr u32 kWaveLanes = 64;
+
+FLYDSL_DEVICE u32 uniform(u32 value) {
+  return __builtin_amdgcn_readfirstlane(value);
+}
+
+FLYDSL_DEVICE u64 ballot(bool predicate) {
+  return __builtin_amdgcn_ballot_w64(predicate);
+}
+
+FLYDSL_DEVICE float broadcast(float value, u32 lane) {
+  return bits_as<float>(__builtin_amdgcn_readlane(bits_as<u32>(value), lane));
+}
+
+// Exchanges lanes 32-63 of `a` with lanes 0-31 of `b` (v_permlane32_swap_b32).
+FLYDSL_DEVICE u32x2 swap_halves(u32 a, u32 b) {
+  return bits_as<u32x2>(__builtin_amdgcn_permlane32_swap(a, b, false, false));
+}
+
+// The larger, or the sum, of lanes l and l ^ 32, in both. A NaN loses against a number in the
+// maximum.
+FLYDSL_DEVICE float max_of_halves(float value) {
+  const u32x2 both = swap_halves(bits_as<u32>(value), bits_as<u32>(value));
+  return __builtin_fmaxf(bits_as<float>(both[0]), bits_as<float>(both[1]));
+}
+FLYDSL_DEVICE float sum_of_halves(float value) {
+  const u32x2 both = swap_halves(bits_as<u32>(value), bits_as<u32>(value));
+  return bits_as<float>(both[0]) + bits_as<float>(both[1]);
+}
+
+FLYDSL_DEVICE float lane_xor(float value, u32 lane, u32 mask) {
+  return bits_as<float>(__builtin_amdgcn_ds_bpermute((lane ^ mask) * 4, bits_as<u32>(value)));
+}
+// Over all 64 lanes, in every lane.
+FLYDSL_DEVICE float max_of_wave(float value, u32 lane) {
+  for (u32 mask = 1; mask < kWaveLanes; mask *= 2)
+    value = __builtin_fmaxf(value, lane_xor(value, lane, mask));
+  return value;
+}
+FLYDSL_DEVICE float sum_of_wave(float value, u32 lane) {
+  for (u32 mask = 1; mask < kWaveLanes; mask *= 2) value += lane_xor(value, lane, mask);
+  return value;
+}
+
+}  // namespace flydsl::kernels

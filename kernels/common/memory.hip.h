@@ -1,0 +1,24 @@
+// Global loads and stores at element alignment.
+#pragma once
+
+#include "common/vectors.hip.h"
+
+namespace flydsl::kernels {
+
+// 16-byte accesses that promise 2-byte alignment only: one instruction each, since amdhsa runs with
+// unaligned access enabled (LLVM AMDGPU User Guide, "unaligned-access-mode").
+struct __attribute__((packed, aligned(2))) Unaligned16 {
+  u32 words[4];
+};
+
+FLYDSL_DEVICE u32x4 load_16_bytes(global_ptr<const char> from) {
+  u32x4 result;
+  __builtin_memcpy(&result, (global_ptr<const Unaligned16>)from, 16);
+  return result;
+}
+
+FLYDSL_DEVICE void store_16_bytes(global_ptr<char> to, u32x4 value) {
+  __builtin_memcpy((global_ptr<Unaligned16>)to, &value, 16);
+}
+
+}  // namespace flydsl::kernels

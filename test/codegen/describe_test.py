@@ -1,0 +1,105 @@
+"""Descriptions: import rule, consistent instances, unique keys; and the manifest made of them."""
+
+import ast
+import json
+import unittest
+
+import support
+from describe.registry import OPERATORS
+from generate import layout, main, manifest
+
+ARCH = "gfx950"
+STANDARD_LIBRARY = {"dataclasses", "typing"}
+
+
+class Imports(unittest.TestCase):
+    def test_describe_imports_only_itself_and_the_standard_library(self):
+        files = sorted((support.CODEGEN / "describe").glob("*.py"))
+        self.assertTrue(files)
+        for path in files:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    names = [] if node.level == 1 else [node.module or "." * node.level]
+                else:
+                    continue
+                for name in names:
+                    self.assertIn(name, STANDARD_LIBRARY, f"{path.name} imports {name}")
+
+
+class Keys(unittest.TestCase):
+    def test_fields_do_not_overlap_and_fit_64_bits(self):
+        for op in OPERATORS:
+            used = 0
+            for field in op.key_fields:
+                bits = ((1 << field.bits) - 1) << field.first_bit
+                self.assertEqual(used & bits, 0, f"{op.name}.{field.name}")
+                used |= bits
+            self.assertLess(used, 1 << 64)
+
+    def test_key_is_unique_per_functional_choice(self):
+        for op in OPERATORS:
+            choices = {}
+            for instance in op.instances(ARCH):
+                choices.setdefault(layout.functional_key(op, instance), set()).add(instance.key)
+            self.assertTrue(choices)
+            for key, named in choices.items():
+                self.assertEqual(len(named), 1, f"{op.name}: key {key:#x} stands for {named}")
+            every = {instance.key for instance in op.instances(ARCH)}
+            self.assertEqual(len(choices), len(every))
+
+    def test_a_value_too_wide_for_its_field_is_an_error(self):
+        op = OPERATORS[0]
+        instance = op.instances(ARCH)[0]
+        wide = type(instance)(**{**instance.__dict__, "key": (("dtype", 256),)})
+        with self.assertRaises(ValueError):
+            layout.functional_key(op, wide)
+
+
+class Manifest(unittest.TestCase):
+    def setUp(self):
+        self.manifest = json.loads(manifest.manifest(OPERATORS, ARCH, main.library_version()))
+        self.kernels = {kernel["name"]: kernel for kernel in self.manifest["kernels"]}
+
+    def test_kernels_are_unique_sorted_and_complete(self):
+        names = [kernel["name"] for kernel in self.manifest["kernels"]]
+        self.assertEqual(names, sorted(set(names)))
+        self.assertEqual(len(names), sum(len(op.instances(ARCH)) for op in OPERATORS))
+        expected = {
+            f"attention_forward_{dtype}_d{dim}_{mask}_{staging}_m128n64"
+            for dtype in ("bf16", "fp16")
+            for dim in (64, 128)
+            for mask in ("none", "causal")
+            for staging in ("direct", "staged")
+        }
+        self.assertEqual({name for name in names if name.startswith("attention_forward_")}, expected)
+        objects = {kernel["object"] for kernel in self.kernels.values()}
+        self.assertEqual(len(objects), len(names))
+
+    def test_selection_covers_each_kernel_once_under_its_own_key(self):
+        listed = []
+        keys = set()
+        for row in self.manifest["selection"]:
+            self.assertNotIn((row["op"], row["functional_key"]), keys)
+            keys.add((row["op"], row["functional_key"]))
+            for candidate in row["candidates"]:
+                kernel = self.kernels[candidate["kernel"]]
+                self.assertEqual(kernel["functional_key"], row["functional_key"])
+                self.assertEqual(kernel["op"], row["op"])
+                listed.append(candidate["kernel"])
+        self.assertEqual(sorted(listed), sorted(self.kernels))
+
+    def test_the_last_candidate_serves_every_alignment_of_its_elements(self):
+        for row in self.manifest["selection"]:
+            if row["op"] == "attention_forward":
+                aligns = [candidate["align_bytes"] for candidate in row["candidates"]]
+                self.assertEqual(aligns, [16, 2])
+
+    def test_abi_id_and_version_match_the_sources(self):
+        self.assertEqual(self.manifest["abi_id"], layout.hex64(layout.abi_id(OPERATORS)))
+        self.assertEqual(self.manifest["library_version"], 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
