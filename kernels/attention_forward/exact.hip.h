@@ -21,11 +21,12 @@ FLYDSL_DEVICE float exact_score(const Problem<mask> &work, i32 row, i32 key) {
   float score = 0.0f;
 #pragma unroll 1
   for (i32 byte = 0; byte < 2 * head_dim; byte += 16) {
-    const u32x4 q = load_query_chunk<Element>(work, row, byte);
+    u32x4 q[1] = {load_16_bytes(work.q + row * work.q_row_bytes + byte)};
+    apply_sign<Element>(work, q);
     const u32x4 k = load_16_bytes(work.k + key * work.k_row_bytes + byte);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      score = fma(element_of<Element>(q, i), element_of<Element>(k, i), score);
+      score = fma(element_of<Element>(q[0], i), element_of<Element>(k, i), score);
   }
   return score;
 }

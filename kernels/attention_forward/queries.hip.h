@@ -12,21 +12,23 @@
 
 namespace flydsl::kernels {
 
-template <class Element, Mask mask>
-FLYDSL_DEVICE u32 signed_pair(const Problem<mask> &work, u32 pair) {
-  if (work.q_and != 0) return (pair & work.q_and) ^ work.q_xor;
+template <class Element, int chunks, Mask mask>
+FLYDSL_DEVICE void apply_sign(const Problem<mask> &work, u32x4 (&q)[chunks]) {
+  if (work.q_and != 0) {
+#pragma unroll
+    for (u32x4 &chunk : q) chunk = (chunk & work.q_and) ^ work.q_xor;
+    return;
+  }
   constexpr u32 exponent = Element::exponent_bits;
-  u32 result = 0;
-  if ((pair & exponent) == exponent) result |= Element::quiet_nan;
-  if ((pair >> 16 & exponent) == exponent) result |= Element::quiet_nan << 16;
-  return result;
-}
-
-template <class Element, Mask mask>
-FLYDSL_DEVICE u32x4 load_query_chunk(const Problem<mask> &work, i32 row, i32 byte) {
-  u32x4 chunk = load_16_bytes(work.q + row * work.q_row_bytes + byte);
-  for (int i = 0; i < 4; ++i) chunk[i] = signed_pair<Element>(work, chunk[i]);
-  return chunk;
+#pragma unroll
+  for (u32x4 &chunk : q) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const u32 low = (chunk[i] & exponent) == exponent ? Element::quiet_nan : 0;
+      const u32 high = (chunk[i] >> 16 & exponent) == exponent ? Element::quiet_nan : 0;
+      chunk[i] = low | high << 16;
+    }
+  }
 }
 
 // The B operands of S^T = K Q^T: lane l holds row first_row + l % 32, elements 16 i + 8 (l / 32) +
@@ -34,10 +36,10 @@ FLYDSL_DEVICE u32x4 load_query_chunk(const Problem<mask> &work, i32 row, i32 byt
 template <class Element, int head_dim, Mask mask>
 FLYDSL_DEVICE void load_queries(const Problem<mask> &work, i32 row, u32 lane,
                                 u32x4 (&q)[head_dim / 16]) {
-  const i32 readable_row = smaller(row, work.seq_q - 1);
+  const auto from = work.q + smaller(row, work.seq_q - 1) * work.q_row_bytes + 16 * (lane / 32);
 #pragma unroll
-  for (int i = 0; i < head_dim / 16; ++i)
-    q[i] = load_query_chunk<Element>(work, readable_row, 32 * i + 16 * (lane / 32));
+  for (int i = 0; i < head_dim / 16; ++i) q[i] = load_16_bytes(from + 32 * i);
+  apply_sign<Element>(work, q);
 }
 
 }  // namespace flydsl::kernels

@@ -34,19 +34,59 @@ struct RowSource {
     tile_offset = 0;
   }
 
-  // Calls use(line of this wave, address) for each line of tile `tile`; tiles come in order.
-  template <class Use>
-  FLYDSL_DEVICE void each_line(i32 tile, i32 seq_k, Use use) {
+  // Where this lane's part of a line of tile `tile` is. `full`: all 64 rows exist; tiles come in
+  // order.
+  template <bool full>
+  FLYDSL_DEVICE global_ptr<const char> address(i32 tile, int line, i32 seq_k) const {
+    if constexpr (full) return base + lane_offset + (tile_offset + line * row_bytes);
+    return base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes;
+  }
+  FLYDSL_DEVICE void next_tile() { tile_offset += kKeysOfTile * row_bytes; }
+};
+
+// Both tensors.
+template <int head_dim>
+struct TileSource {
+  using Layout = TileLayout<head_dim>;
+  static constexpr int lines_of_wave = RowSource<head_dim>::lines_of_wave;
+  RowSource<head_dim> k, v;
+  u32 first_line;
+  i32 seq_k;
+
+  template <Mask mask>
+  FLYDSL_DEVICE TileSource(const Problem<mask> &work, u32 wave, u32 lane)
+      : k(work.k, work.k_row_bytes, wave, lane),
+        v(work.v, work.v_row_bytes, wave, lane),
+        first_line(wave * lines_of_wave),
+        seq_k(work.seq_k) {}
+
+  // Calls use_k(line, address) and use_v(line, address) for the wave's lines of the tile.
+  template <class UseK, class UseV>
+  FLYDSL_DEVICE void each_line(i32 tile, UseK use_k, UseV use_v) {
     if ((tile + 1) * kKeysOfTile <= seq_k) {
 #pragma unroll
       for (int line = 0; line < lines_of_wave; ++line)
-        use(line, base + lane_offset + (tile_offset + line * row_bytes));
+        use_k(line, k.template address<true>(tile, line, seq_k));
+#pragma unroll
+      for (int line = 0; line < lines_of_wave; ++line)
+        use_v(line, v.template address<true>(tile, line, seq_k));
     } else {
 #pragma unroll
       for (int line = 0; line < lines_of_wave; ++line)
-        use(line, base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes);
+        use_k(line, k.template address<false>(tile, line, seq_k));
+#pragma unroll
+      for (int line = 0; line < lines_of_wave; ++line)
+        use_v(line, v.template address<false>(tile, line, seq_k));
     }
-    tile_offset += kKeysOfTile * row_bytes;
+    k.next_tile();
+    v.next_tile();
+  }
+
+  FLYDSL_DEVICE u32 k_line(int line) const {
+    return (first_line + line) * Layout::k_pitch;
+  }
+  FLYDSL_DEVICE u32 v_line(int line) const {
+    return (first_line + line) * Layout::v_pitch;
   }
 };
 
@@ -56,26 +96,18 @@ struct Stager;
 // Copies to LDS that pass no register; needs 16-byte aligned rows.
 template <int head_dim>
 struct Stager<head_dim, Staging::direct> {
-  using Layout = TileLayout<head_dim>;
-  using Source = RowSource<head_dim>;
-  Source k, v;
-  u32 first_line;
-  i32 seq_k;
+  TileSource<head_dim> source;
 
   template <Mask mask>
-  FLYDSL_DEVICE Stager(const Problem<mask> &work, u32 wave, u32 lane)
-      : k(work.k, work.k_row_bytes, wave, lane),
-        v(work.v, work.v_row_bytes, wave, lane),
-        first_line(wave * Source::lines_of_wave),
-        seq_k(work.seq_k) {}
+  FLYDSL_DEVICE Stager(const Problem<mask> &work, u32 wave, u32 lane) : source(work, wave, lane) {}
 
   FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char> k_to, lds_ptr<char> v_to) {
-    k.each_line(tile, seq_k, [&](int line, global_ptr<const char> from) {
-      copy_b128(k_to + (first_line + line) * Layout::k_pitch, from);
-    });
-    v.each_line(tile, seq_k, [&](int line, global_ptr<const char> from) {
-      copy_b128(v_to + (first_line + line) * Layout::v_pitch, from);
-    });
+    source.each_line(
+        tile,
+        [&](int line, global_ptr<const char> from) { copy_b128(k_to + source.k_line(line), from); },
+        [&](int line, global_ptr<const char> from) {
+          copy_b128(v_to + source.v_line(line), from);
+        });
   }
   FLYDSL_DEVICE void finish(lds_ptr<char>, lds_ptr<char>) {}
   FLYDSL_DEVICE void landed() { wait_for_copies(); }
@@ -84,33 +116,24 @@ struct Stager<head_dim, Staging::direct> {
 // Through registers, for rows of any alignment.
 template <int head_dim>
 struct Stager<head_dim, Staging::staged> {
-  using Layout = TileLayout<head_dim>;
-  using Source = RowSource<head_dim>;
-  Source k, v;
-  u32 lane_byte;  // where this lane writes its part of the wave's first K line, without its pitch
-  u32 first_line;
-  i32 seq_k;
-  u32x4 k_held[Source::lines_of_wave], v_held[Source::lines_of_wave];
+  TileSource<head_dim> source;
+  u32 lane_byte;  // of a line
+  u32x4 k_held[TileSource<head_dim>::lines_of_wave], v_held[TileSource<head_dim>::lines_of_wave];
 
   template <Mask mask>
   FLYDSL_DEVICE Stager(const Problem<mask> &work, u32 wave, u32 lane)
-      : k(work.k, work.k_row_bytes, wave, lane),
-        v(work.v, work.v_row_bytes, wave, lane),
-        lane_byte(lane * 16),
-        first_line(wave * Source::lines_of_wave),
-        seq_k(work.seq_k) {}
+      : source(work, wave, lane), lane_byte(lane * 16) {}
 
   FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char>, lds_ptr<char>) {
-    k.each_line(tile, seq_k,
-                [&](int line, global_ptr<const char> from) { k_held[line] = load_16_bytes(from); });
-    v.each_line(tile, seq_k,
-                [&](int line, global_ptr<const char> from) { v_held[line] = load_16_bytes(from); });
+    source.each_line(
+        tile, [&](int line, global_ptr<const char> from) { k_held[line] = load_16_bytes(from); },
+        [&](int line, global_ptr<const char> from) { v_held[line] = load_16_bytes(from); });
   }
   FLYDSL_DEVICE void finish(lds_ptr<char> k_to, lds_ptr<char> v_to) {
 #pragma unroll
-    for (int line = 0; line < Source::lines_of_wave; ++line) {
-      write_b128(k_to + (first_line + line) * Layout::k_pitch + lane_byte, k_held[line]);
-      write_b128(v_to + (first_line + line) * Layout::v_pitch + lane_byte, v_held[line]);
+    for (int line = 0; line < source.lines_of_wave; ++line) {
+      write_b128(k_to + source.k_line(line) + lane_byte, k_held[line]);
+      write_b128(v_to + source.v_line(line) + lane_byte, v_held[line]);
     }
   }
   FLYDSL_DEVICE void landed() {}
