@@ -1,6 +1,7 @@
 // The rules stated in include/flydsl_aot/attention_forward.h: NaN and infinity, rows that see
 // nothing, every scale, determinism.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cinttypes>
 #include <cmath>
@@ -230,25 +231,21 @@ uint64_t digest(const AttentionResult &result) {
 // The emulator reads its thread count once, so each count gets a process: this test runs the next
 // one.
 TEST(AttentionForwardThreads, EqualBitsForEveryThreadCount) {
+  char program[4096] = {};
+  ASSERT_GT(readlink("/proc/self/exe", program, sizeof program - 1), 0);
   std::string digests[3];
   const char *thread_counts[] = {"1", "2", "5"};
   for (int i = 0; i < 3; ++i) {
-    const std::string command =
-        std::string("FLYDSL_EMU_THREADS=") + thread_counts[i] +
-        " /proc/self/exe --gtest_also_run_disabled_tests --gtest_filter=*PrintDigest";
-    // /proc/self would be the shell's: name this program.
-    char self[4096] = {};
-    std::unique_ptr<FILE, int (*)(FILE *)> link(std::fopen("/proc/self/cmdline", "r"), std::fclose);
-    ASSERT_TRUE(link && std::fgets(self, sizeof self, link.get()));
-    const std::string resolved = command.substr(0, command.find("/proc/self/exe")) + self +
-                                 command.substr(command.find("/proc/self/exe") + 14);
-    std::unique_ptr<FILE, int (*)(FILE *)> child(popen(resolved.c_str(), "r"), pclose);
+    const std::string command = std::string("FLYDSL_EMU_THREADS=") + thread_counts[i] + " '" +
+                                program +
+                                "' --gtest_also_run_disabled_tests --gtest_filter=*PrintDigest";
+    std::unique_ptr<FILE, int (*)(FILE *)> child(popen(command.c_str(), "r"), pclose);
     ASSERT_TRUE(child);
     char line[256];
     while (std::fgets(line, sizeof line, child.get())) {
       if (std::string(line).starts_with("digest ")) digests[i] = line;
     }
-    ASSERT_NE(digests[i], "") << resolved;
+    ASSERT_NE(digests[i], "") << command;
   }
   EXPECT_EQ(digests[0], digests[1]);
   EXPECT_EQ(digests[0], digests[2]);

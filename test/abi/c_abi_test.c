@@ -1,0 +1,230 @@
+/* The public header used from strict C11: every function is referenced, every struct has the layout
+ * that version 0.1 of the ABI fixed (LP64). A field that moves, or a status or dtype that is
+ * renumbered, fails to compile. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "flydsl_aot/flydsl_aot.h"
+
+#define FIELD(type, field, offset) \
+  static_assert(offsetof(type, field) == (offset), #type "." #field " has moved")
+#define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
+
+static_assert(sizeof(void *) == 8, "the layouts below are those of LP64");
+
+SIZE(flydsl_aot_tensor, 144);
+FIELD(flydsl_aot_tensor, data, 0);
+FIELD(flydsl_aot_tensor, dtype, 8);
+FIELD(flydsl_aot_tensor, rank, 12);
+FIELD(flydsl_aot_tensor, sizes, 16);
+FIELD(flydsl_aot_tensor, strides, 80);
+
+SIZE(flydsl_aot_mask, 24);
+FIELD(flydsl_aot_mask, left, 0);
+FIELD(flydsl_aot_mask, right, 8);
+FIELD(flydsl_aot_mask, anchor, 16);
+FIELD(flydsl_aot_mask, reserved, 20);
+
+SIZE(flydsl_aot_open_options, 32);
+FIELD(flydsl_aot_open_options, struct_size, 0);
+FIELD(flydsl_aot_open_options, device, 4);
+FIELD(flydsl_aot_open_options, device_library, 8);
+FIELD(flydsl_aot_open_options, arch, 16);
+FIELD(flydsl_aot_open_options, archive_path, 24);
+
+SIZE(flydsl_aot_info, 64);
+FIELD(flydsl_aot_info, struct_size, 0);
+FIELD(flydsl_aot_info, device, 4);
+FIELD(flydsl_aot_info, device_library, 8);
+FIELD(flydsl_aot_info, device_name, 16);
+FIELD(flydsl_aot_info, arch, 24);
+FIELD(flydsl_aot_info, target_id, 32);
+FIELD(flydsl_aot_info, archive_path, 40);
+FIELD(flydsl_aot_info, runtime_version, 48);
+FIELD(flydsl_aot_info, compute_units, 52);
+FIELD(flydsl_aot_info, kernel_count, 56);
+FIELD(flydsl_aot_info, device_count, 60);
+
+SIZE(flydsl_aot_query_result, 432);
+FIELD(flydsl_aot_query_result, struct_size, 0);
+FIELD(flydsl_aot_query_result, status, 4);
+FIELD(flydsl_aot_query_result, workspace_bytes, 8);
+FIELD(flydsl_aot_query_result, kernel, 16);
+FIELD(flydsl_aot_query_result, backend, 144);
+FIELD(flydsl_aot_query_result, reason, 176);
+
+SIZE(flydsl_aot_candidate, 32);
+FIELD(flydsl_aot_candidate, struct_size, 0);
+FIELD(flydsl_aot_candidate, taken, 4);
+FIELD(flydsl_aot_candidate, kernel, 8);
+FIELD(flydsl_aot_candidate, backend, 16);
+FIELD(flydsl_aot_candidate, reason, 24);
+
+SIZE(flydsl_aot_archive_entry, 128);
+FIELD(flydsl_aot_archive_entry, struct_size, 0);
+FIELD(flydsl_aot_archive_entry, wave_size, 4);
+FIELD(flydsl_aot_archive_entry, name, 8);
+FIELD(flydsl_aot_archive_entry, op, 16);
+FIELD(flydsl_aot_archive_entry, backend, 24);
+FIELD(flydsl_aot_archive_entry, target_id, 32);
+FIELD(flydsl_aot_archive_entry, symbol, 40);
+FIELD(flydsl_aot_archive_entry, grid_rule, 48);
+FIELD(flydsl_aot_archive_entry, kernarg_layout_id, 56);
+FIELD(flydsl_aot_archive_entry, kernarg_bytes, 64);
+FIELD(flydsl_aot_archive_entry, block, 68);
+FIELD(flydsl_aot_archive_entry, tile, 80);
+FIELD(flydsl_aot_archive_entry, lds_static_bytes, 92);
+FIELD(flydsl_aot_archive_entry, lds_dynamic_bytes, 96);
+FIELD(flydsl_aot_archive_entry, scratch_bytes, 100);
+FIELD(flydsl_aot_archive_entry, vgpr_count, 104);
+FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
+FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
+FIELD(flydsl_aot_archive_entry, image_bytes, 120);
+
+SIZE(flydsl_aot_attention_forward_params, 768);
+FIELD(flydsl_aot_attention_forward_params, struct_size, 0);
+FIELD(flydsl_aot_attention_forward_params, scale, 4);
+FIELD(flydsl_aot_attention_forward_params, q, 8);
+FIELD(flydsl_aot_attention_forward_params, k, 152);
+FIELD(flydsl_aot_attention_forward_params, v, 296);
+FIELD(flydsl_aot_attention_forward_params, out, 440);
+FIELD(flydsl_aot_attention_forward_params, lse, 584);
+FIELD(flydsl_aot_attention_forward_params, mask, 728);
+FIELD(flydsl_aot_attention_forward_params, workspace, 752);
+FIELD(flydsl_aot_attention_forward_params, workspace_bytes, 760);
+
+static_assert(FLYDSL_AOT_FP64 == 1 && FLYDSL_AOT_FP32 == 2 && FLYDSL_AOT_FP16 == 3 &&
+                  FLYDSL_AOT_BF16 == 4 && FLYDSL_AOT_E4M3 == 10 && FLYDSL_AOT_E5M2 == 11 &&
+                  FLYDSL_AOT_E4M3_FNUZ == 12 && FLYDSL_AOT_E5M2_FNUZ == 13 &&
+                  FLYDSL_AOT_E8M0 == 14 && FLYDSL_AOT_E2M1X2 == 15 && FLYDSL_AOT_INT32 == 20 &&
+                  FLYDSL_AOT_INT64 == 21 && FLYDSL_AOT_BOOL == 22,
+              "dtype numbers are ABI");
+static_assert(FLYDSL_AOT_ANCHOR_TOP_LEFT == 1 && FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT == 2 &&
+                  FLYDSL_AOT_UNLIMITED == -1,
+              "mask numbers are ABI");
+
+static int failures = 0;
+
+static void expect(int condition, const char *what) {
+  if (condition) return;
+  ++failures;
+  printf("FAILED: %s (last error: %s)\n", what, flydsl_aot_last_error());
+}
+
+/* Every status of the header, its number and its name. */
+static const struct {
+  flydsl_aot_status status;
+  int number;
+  const char *name;
+} kStatuses[] = {
+    {FLYDSL_AOT_OK, 0, "OK"},
+    {FLYDSL_AOT_INVALID_ARGUMENT, 100, "INVALID_ARGUMENT"},
+    {FLYDSL_AOT_INVALID_STRUCT_SIZE, 101, "INVALID_STRUCT_SIZE"},
+    {FLYDSL_AOT_INVALID_SHAPE, 110, "INVALID_SHAPE"},
+    {FLYDSL_AOT_INVALID_STRIDE, 111, "INVALID_STRIDE"},
+    {FLYDSL_AOT_INVALID_DTYPE, 112, "INVALID_DTYPE"},
+    {FLYDSL_AOT_INVALID_POINTER, 113, "INVALID_POINTER"},
+    {FLYDSL_AOT_INVALID_MASK, 120, "INVALID_MASK"},
+    {FLYDSL_AOT_INVALID_SCALE, 121, "INVALID_SCALE"},
+    {FLYDSL_AOT_INVALID_WORKSPACE, 122, "INVALID_WORKSPACE"},
+    {FLYDSL_AOT_UNSUPPORTED_DTYPE, 200, "UNSUPPORTED_DTYPE"},
+    {FLYDSL_AOT_UNSUPPORTED_HEAD_DIM, 201, "UNSUPPORTED_HEAD_DIM"},
+    {FLYDSL_AOT_UNSUPPORTED_ARCH, 202, "UNSUPPORTED_ARCH"},
+    {FLYDSL_AOT_UNSUPPORTED_FEATURE, 203, "UNSUPPORTED_FEATURE"},
+    {FLYDSL_AOT_UNSUPPORTED_SIZE, 204, "UNSUPPORTED_SIZE"},
+    {FLYDSL_AOT_NO_KERNEL, 210, "NO_KERNEL"},
+    {FLYDSL_AOT_ARCHIVE_NOT_FOUND, 300, "ARCHIVE_NOT_FOUND"},
+    {FLYDSL_AOT_ARCHIVE_IO, 301, "ARCHIVE_IO"},
+    {FLYDSL_AOT_ARCHIVE_CORRUPT, 302, "ARCHIVE_CORRUPT"},
+    {FLYDSL_AOT_ARCHIVE_VERSION, 303, "ARCHIVE_VERSION"},
+    {FLYDSL_AOT_ARCHIVE_MISMATCH, 304, "ARCHIVE_MISMATCH"},
+    {FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND, 400, "DEVICE_LIBRARY_NOT_FOUND"},
+    {FLYDSL_AOT_NO_DEVICE, 401, "NO_DEVICE"},
+    {FLYDSL_AOT_DEVICE_ERROR, 402, "DEVICE_ERROR"},
+    {FLYDSL_AOT_OUT_OF_DEVICE_MEMORY, 403, "OUT_OF_DEVICE_MEMORY"},
+    {FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH, 410, "CAPTURE_NEEDS_PREFETCH"},
+    {FLYDSL_AOT_OUT_OF_HOST_MEMORY, 500, "OUT_OF_HOST_MEMORY"},
+    {FLYDSL_AOT_INTERNAL, 510, "INTERNAL"},
+};
+
+static void check_statuses(void) {
+  size_t i;
+  for (i = 0; i < sizeof kStatuses / sizeof kStatuses[0]; ++i) {
+    expect(kStatuses[i].status == kStatuses[i].number, kStatuses[i].name);
+    expect(strcmp(flydsl_aot_status_name(kStatuses[i].status), kStatuses[i].name) == 0,
+           kStatuses[i].name);
+    expect(strlen(flydsl_aot_status_string(kStatuses[i].status)) > 0, kStatuses[i].name);
+  }
+  expect(strcmp(flydsl_aot_status_name(-7), "UNKNOWN_STATUS") == 0,
+         "name of a status that is none");
+  expect(flydsl_aot_status_string(-7) != NULL, "string of a status that is none");
+}
+
+static void check_dtypes(void) {
+  expect(strcmp(flydsl_aot_dtype_name(FLYDSL_AOT_BF16), "bf16") == 0, "name of bf16");
+  expect(strcmp(flydsl_aot_dtype_name(FLYDSL_AOT_E4M3_FNUZ), "e4m3_fnuz") == 0,
+         "name of e4m3_fnuz");
+  expect(strcmp(flydsl_aot_dtype_name(99), "invalid") == 0, "name of a dtype that is none");
+  expect(flydsl_aot_dtype_bytes(FLYDSL_AOT_FP64) == 8 &&
+             flydsl_aot_dtype_bytes(FLYDSL_AOT_BF16) == 2 &&
+             flydsl_aot_dtype_bytes(FLYDSL_AOT_E2M1X2) == 1 && flydsl_aot_dtype_bytes(99) == 0,
+         "bytes of dtypes");
+}
+
+/* Every function that takes a handle or an archive refuses NULL and says so; those that free ignore
+ * it. */
+static void check_null(void) {
+  flydsl_aot_attention_forward_params params;
+  flydsl_aot_query_result result;
+  flydsl_aot_info info;
+  flydsl_aot_archive_entry entry;
+  flydsl_aot_archive *archive = NULL;
+  void *pointer = NULL;
+  char byte = 0;
+  memset(&params, 0, sizeof params);
+  memset(&result, 0, sizeof result);
+  memset(&info, 0, sizeof info);
+  memset(&entry, 0, sizeof entry);
+  params.struct_size = sizeof params;
+  result.struct_size = sizeof result;
+  info.struct_size = sizeof info;
+  entry.struct_size = sizeof entry;
+
+#define REFUSES(call)                                           \
+  do {                                                          \
+    expect((call) == FLYDSL_AOT_INVALID_ARGUMENT, #call);       \
+    expect(strlen(flydsl_aot_last_error()) > 0, #call " says"); \
+  } while (0)
+  REFUSES(flydsl_aot_open(NULL, NULL));
+  REFUSES(flydsl_aot_get_info(NULL, &info));
+  REFUSES(flydsl_aot_attention_forward_query(NULL, &params, &result));
+  REFUSES(flydsl_aot_attention_forward_explain(NULL, &params, NULL, NULL));
+  REFUSES(flydsl_aot_attention_forward_prefetch(NULL, &params));
+  REFUSES(flydsl_aot_attention_forward(NULL, &params, NULL));
+  REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
+  REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
+  REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));
+  REFUSES(flydsl_aot_device_synchronize(NULL));
+  REFUSES(flydsl_aot_archive_open(NULL, &archive));
+  REFUSES(flydsl_aot_archive_open("some path", NULL));
+  REFUSES(flydsl_aot_archive_get(NULL, 0, &entry));
+  REFUSES(flydsl_aot_archive_read(NULL, 0, NULL, 0));
+#undef REFUSES
+  flydsl_aot_close(NULL);
+  flydsl_aot_archive_close(NULL);
+  (void)flydsl_aot_device_free(NULL, NULL);
+  expect(flydsl_aot_archive_count(NULL) == 0, "count of no archive");
+  expect(flydsl_aot_archive_arch(NULL) != NULL, "architecture of no archive");
+}
+
+int main(void) {
+  expect(strcmp(flydsl_aot_last_error(), "") == 0, "no error before the first failure");
+  expect(flydsl_aot_version() == FLYDSL_AOT_VERSION, "library and header are of one version");
+  check_statuses();
+  check_dtypes();
+  check_null();
+  if (failures == 0) printf("C ABI: all checks passed\n");
+  return failures != 0;
+}
