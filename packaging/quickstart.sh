@@ -1,0 +1,12 @@
+#!/bin/sh
+# From a clone on a fresh Debian bookworm machine to the main job: installs packages (as root), builds into build/, and runs
+# the attention of two layers of a real model (test/data/smollm2) through the C ABI on the emulator. Exit status 0 if every
+# element is within its error bound.
+set -eu
+cd "$(dirname "$0")/.."
+
+packaging/install_packages.sh
+cmake --preset default
+cmake --build --preset default
+build/bin/flydsl-aot info --device emulator
+build/bin/smollm2_attention test/data/smollm2

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Sets up, builds with warnings as errors into build/, checks the sources and runs the tests.
+#   test/run.sh          everything
+#   test/run.sh quick    only the tests labelled quick (under about two seconds each)
+set -eu
+cd "$(dirname "$0")/.."
+
+case "${1-}" in
+  "") label="" ;;
+  quick) label="-L quick" ;;
+  *) echo "usage: test/run.sh [quick]" >&2; exit 2 ;;
+esac
+
+packaging/install_packages.sh
+python3 test/check_sources.py
+cmake --preset ci
+cmake --build --preset ci
+# shellcheck disable=SC2086  # empty or two words
+ctest --test-dir build --output-on-failure -j "$(nproc)" $label
