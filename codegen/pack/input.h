@@ -1,0 +1,16 @@
+// Reading what the archive is made of.
+#pragma once
+
+#include <string>
+
+#include "src/archive/writer.h"
+#include "src/status/status.h"
+
+namespace flydsl::pack {
+
+// Reads the manifest, every code object it names below `objects`, and the metadata beside each
+// object. Errors: INVALID_ARGUMENT with the file and the field at fault.
+Status read_input(const std::string &manifest, const std::string &objects,
+                  archive::ArchiveSpec *spec);
+
+}  // namespace flydsl::pack

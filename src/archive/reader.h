@@ -1,0 +1,73 @@
+// Reading a kernel archive (docs/archive-format.md). The file is data from outside: every offset,
+// count and string is checked before use, and damage of any kind is a Status.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/archive/format.h"
+#include "src/archive/target_id.h"
+#include "src/status/status.h"
+
+struct ZSTD_DDict_s;
+
+namespace flydsl::archive {
+
+class Archive {
+ public:
+  // Opens the file, reads and verifies header and index into private memory; code objects are not
+  // read. `abi_id` is the caller's own. Errors: ARCHIVE_NOT_FOUND (no such file), ARCHIVE_IO,
+  // ARCHIVE_CORRUPT, ARCHIVE_VERSION, ARCHIVE_MISMATCH; every message begins with the path.
+  static Status open(const std::string &path, uint64_t abi_id, std::unique_ptr<Archive> *archive);
+  ~Archive();
+  Archive(const Archive &) = delete;
+  Archive &operator=(const Archive &) = delete;
+
+  const std::string &path() const { return path_; }
+  const char *arch() const { return header_.arch; }
+  uint32_t library_version() const { return header_.library_version; }
+
+  std::span<const Entry> entries() const { return entries_; }
+  std::span<const Candidate> candidates() const { return candidates_; }
+  // NUL-terminated string at an offset found in this archive's entries or slots.
+  const char *string(uint32_t offset) const { return strings_.data() + offset; }
+  const TargetId &target(uint32_t entry) const { return targets_[entry]; }
+
+  // The candidates listed for a key, best first; empty if the key is not in the table. O(1), no
+  // allocation.
+  std::span<const Candidate> find(std::string_view op, uint64_t functional_key) const;
+
+  // Reads one code object: frame, checksum, inflate, checksum. Safe from several threads at a time.
+  Status read(uint32_t entry, std::vector<unsigned char> *image) const;
+
+ private:
+  Archive(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  Status read_exact(uint64_t offset, void *destination, uint64_t bytes, const char *what) const;
+  Status load_header(uint64_t real_bytes, uint64_t abi_id);
+  Status load_index();
+  Status split_index(const std::vector<unsigned char> &index);
+  Status check_entries();
+  Status check_entry(uint32_t index) const;
+  Status check_slots() const;
+  Status check_slot(uint32_t index) const;
+  bool valid_string(uint32_t offset) const;
+  const Slot *find_slot(std::string_view op, uint64_t functional_key) const;
+  __attribute__((format(printf, 2, 3))) Status corrupt(const char *format, ...) const;
+
+  std::string path_;
+  int fd_;
+  Header header_{};
+  std::vector<Entry> entries_;
+  std::vector<char> strings_;
+  std::vector<Slot> slots_;
+  std::vector<Candidate> candidates_;
+  std::vector<TargetId> targets_;
+  ZSTD_DDict_s *dictionary_ = nullptr;
+};
+
+}  // namespace flydsl::archive

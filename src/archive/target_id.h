@@ -1,0 +1,26 @@
+// AMDGPU target ids: "gfx950", "gfx950:sramecc+:xnack-". Rules: LLVM "User Guide for AMDGPU
+// Backend", Target ID.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flydsl::archive {
+
+enum class Feature { Any, Off, On };  // Any: the id does not mention it
+
+struct TargetId {
+  std::string processor;
+  Feature sramecc = Feature::Any;
+  Feature xnack = Feature::Any;
+};
+
+// Parses a target id; features may come in any order, each at most once. nullopt for anything else.
+std::optional<TargetId> parse_target_id(std::string_view text);
+
+// Whether a code object built for `code` runs on `device`: same processor, and every feature the
+// code object fixes is set the same way on the device. On refusal `reason`, if not null, says why.
+bool compatible(const TargetId &code, const TargetId &device, std::string *reason);
+
+}  // namespace flydsl::archive

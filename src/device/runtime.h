@@ -1,0 +1,84 @@
+// A device runtime in use: its devices, and the calls the rest of the library makes, with errors as
+// Status.
+//
+// Every failure clears the runtime's sticky per-thread error (hipGetLastError): it has been
+// reported through our status, and must not surface again in the caller's own hipPeekAtLastError.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/device/api.h"
+
+namespace flydsl::device {
+
+struct DeviceInfo {
+  std::string name;
+  std::string target_id;  // e.g. "gfx950:sramecc+:xnack-"
+  uint32_t compute_units = 0;
+};
+
+struct LaunchShape {
+  uint32_t grid[3];   // work-groups
+  uint32_t block[3];  // work-items per work-group
+  uint32_t lds_dynamic_bytes;
+};
+
+class Runtime {
+ public:
+  // Errors: as load_api, and NO_DEVICE.
+  static Status open(flydsl_aot_device_kind kind, const char *option_path,
+                     std::unique_ptr<Runtime> *runtime);
+
+  const Api &api() const { return api_; }
+  const std::vector<DeviceInfo> &devices() const { return devices_; }
+
+  Status current_device(int *device) const;
+  // The device that owns `stream`: the current one for null and for the per-thread and legacy
+  // streams. HIP 5 has no way to ask; there the current device is taken, as the caller must make a
+  // stream's device current anyway.
+  Status stream_device(HipStream stream, int *device) const;
+  // Whether work given to `stream` is being captured into a graph. The null stream cannot be
+  // captured.
+  Status stream_capturing(HipStream stream, bool *capturing) const;
+
+  Status load_module(const void *image, HipModule *module) const;
+  void unload_module(HipModule module) const;
+  Status get_function(HipModule module, const char *symbol, HipFunction *function) const;
+  Status launch(HipFunction function, const LaunchShape &shape, HipStream stream, void *kernarg,
+                size_t kernarg_bytes) const;
+
+  Status malloc(size_t bytes, void **pointer) const;
+  Status free(void *pointer) const;
+  Status upload(void *device_dst, const void *host_src, size_t bytes) const;
+  Status download(void *host_dst, const void *device_src, size_t bytes) const;
+  Status synchronize() const;
+
+  // Status of a call's return code; names the call, the code and its text.
+  Status check(HipError code, const char *call) const;
+
+ private:
+  Status read_devices();
+
+  Api api_;
+  std::vector<DeviceInfo> devices_;
+};
+
+// Makes a device current for a scope and restores the caller's.
+class DeviceScope {
+ public:
+  explicit DeviceScope(const Runtime &runtime) : runtime_(runtime) {}
+  ~DeviceScope();
+  DeviceScope(const DeviceScope &) = delete;
+  DeviceScope &operator=(const DeviceScope &) = delete;
+
+  Status enter(int device);
+
+ private:
+  const Runtime &runtime_;
+  int restore_ = -1;  // -1: nothing to restore
+};
+
+}  // namespace flydsl::device

@@ -1,0 +1,114 @@
+#include "src/module/cache.h"
+
+#include <optional>
+
+#include "src/log/log.h"
+
+namespace flydsl::module {
+
+ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive &archive)
+    : runtime_(runtime),
+      archive_(archive),
+      table_storage_(runtime.devices().size()),
+      tables_(runtime.devices().size()) {}
+
+ModuleCache::~ModuleCache() {
+  for (size_t device = 0; device < table_storage_.size(); ++device) {
+    if (!table_storage_[device]) continue;
+    device::DeviceScope scope(runtime_);
+    if (const Status status = scope.enter(static_cast<int>(device)); !status.ok()) {
+      FLYDSL_LOG(Warn, "kernels of device %zu are not unloaded: %s", device,
+                 status.message().c_str());
+      continue;
+    }
+    for (size_t entry = 0; entry < archive_.entries().size(); ++entry) {
+      if (const Slot &loaded = table_storage_[device][entry]; loaded.module)
+        runtime_.unload_module(loaded.module);
+    }
+  }
+}
+
+// A device's table is made at its first use: most processes use one device of several.
+ModuleCache::Slot &ModuleCache::slot(int device, uint32_t entry) {
+  Slot *table = tables_[device].load(std::memory_order_acquire);
+  if (!table) {
+    const std::lock_guard lock(tables_mutex_);
+    if (!table_storage_[device])
+      table_storage_[device] = std::make_unique<Slot[]>(archive_.entries().size());
+    table = table_storage_[device].get();
+    tables_[device].store(table, std::memory_order_release);
+  }
+  return table[entry];
+}
+
+Status ModuleCache::get(int device, uint32_t entry, const KernargContract &contract,
+                        device::HipStream stream, device::HipFunction *function) {
+  Slot &kernel = slot(device, entry);
+  *function = kernel.function.load(std::memory_order_acquire);
+  if (*function) return {};
+  FLYDSL_RETURN_IF_ERROR(check_entry(device, entry, contract));
+  bool capturing = false;
+  FLYDSL_RETURN_IF_ERROR(runtime_.stream_capturing(stream, &capturing));
+  if (capturing) return capture_error(device, entry, "its stream is being captured into a graph");
+
+  const std::lock_guard lock(kernel.mutex);
+  *function = kernel.function.load(std::memory_order_relaxed);
+  if (*function) return {};
+  const Status status = load(entry, &kernel);
+  if (status.code() == FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH)
+    return capture_error(device, entry, status.message());
+  if (status.ok()) *function = kernel.function.load(std::memory_order_relaxed);
+  return status;
+}
+
+Status ModuleCache::check_entry(int device, uint32_t index, const KernargContract &contract) const {
+  const archive::Entry &entry = archive_.entries()[index];
+  const char *name = archive_.string(entry.name);
+  if (entry.kernarg_layout_id != contract.layout_id || entry.kernarg_bytes != contract.bytes) {
+    return error(FLYDSL_AOT_ARCHIVE_MISMATCH,
+                 "'%s': kernel '%s' takes arguments of layout 0x%016llx (%u bytes), this library "
+                 "passes 0x%016llx (%u "
+                 "bytes)",
+                 archive_.path().c_str(), name,
+                 static_cast<unsigned long long>(entry.kernarg_layout_id), entry.kernarg_bytes,
+                 static_cast<unsigned long long>(contract.layout_id), contract.bytes);
+  }
+  const std::string &device_id = runtime_.devices()[device].target_id;
+  const std::optional<archive::TargetId> target = archive::parse_target_id(device_id);
+  std::string reason = "its target id is not understood";
+  if (target && archive::compatible(archive_.target(index), *target, &reason)) return {};
+  return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "kernel '%s' (%s) does not run on device %d (%s): %s",
+               name, archive_.string(entry.target_id), device, device_id.c_str(), reason.c_str());
+}
+
+Status ModuleCache::load(uint32_t index, Slot *slot) const {
+  const archive::Entry &entry = archive_.entries()[index];
+  const char *symbol = archive_.string(entry.symbol);
+  std::vector<unsigned char> image;
+  FLYDSL_RETURN_IF_ERROR(archive_.read(index, &image));
+  device::HipModule module = nullptr;
+  FLYDSL_RETURN_IF_ERROR(runtime_.load_module(image.data(), &module));
+  device::HipFunction function = nullptr;
+  Status status = runtime_.get_function(module, symbol, &function);
+  if (status.ok() && !function)
+    status = error(FLYDSL_AOT_DEVICE_ERROR, "hipModuleGetFunction gave no function");
+  if (!status.ok()) {
+    runtime_.unload_module(module);
+    return error(status.code(), "kernel '%s': %s", symbol, status.message().c_str());
+  }
+  FLYDSL_LOG(Debug, "loaded %s, %zu bytes", archive_.string(entry.name), image.size());
+  slot->image = std::move(image);
+  slot->module = module;
+  slot->function.store(function, std::memory_order_release);
+  return {};
+}
+
+Status ModuleCache::capture_error(int device, uint32_t index, const std::string &detail) const {
+  const archive::Entry &entry = archive_.entries()[index];
+  return error(FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH,
+               "kernel '%s' is not loaded on device %d yet and cannot be loaded now (%s): call "
+               "flydsl_aot_%s_prefetch with these parameters before the capture begins",
+               archive_.string(entry.name), device, detail.c_str(), archive_.string(entry.op));
+}
+
+}  // namespace flydsl::module

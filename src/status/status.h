@@ -1,0 +1,65 @@
+// Status: how every internal function reports failure, and the thread's last message at the C
+// boundary.
+//
+// Internal functions return a Status by value. Only the outermost C function publishes it
+// (publish()), so a failure that was handled on the way never shows up in flydsl_aot_last_error().
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "flydsl_aot/status.h"
+
+namespace flydsl {
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // success; allocates nothing
+  Status(flydsl_aot_status code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == FLYDSL_AOT_OK; }
+  flydsl_aot_status code() const { return code_; }
+  const std::string &message() const { return message_; }
+
+ private:
+  flydsl_aot_status code_ = FLYDSL_AOT_OK;
+  std::string message_;
+};
+
+// A Status whose message is formatted as by printf.
+__attribute__((format(printf, 2, 3))) Status error(flydsl_aot_status code, const char *format, ...);
+// The same text without a status, for reasons and lists.
+__attribute__((format(printf, 1, 2))) std::string text(const char *format, ...);
+
+// Makes `status` the result of a C function: a failure becomes the thread's last error (and is
+// logged).
+flydsl_aot_status publish(const Status &status) noexcept;
+flydsl_aot_status publish(flydsl_aot_status code, const char *message) noexcept;
+
+// Runs the body of a C function: no exception leaves it. Body returns Status.
+template <typename Body>
+flydsl_aot_status guarded(Body &&body) noexcept;
+
+// What guarded() makes of the exception in flight.
+flydsl_aot_status publish_exception() noexcept;
+
+template <typename Body>
+flydsl_aot_status guarded(Body &&body) noexcept {
+  try {
+    const Status status = body();
+    return status.ok() ? FLYDSL_AOT_OK : publish(status);
+  } catch (...) {
+    return publish_exception();
+  }
+}
+
+// Copies a NUL-terminated string, shortened at a UTF-8 character boundary when it does not fit.
+void copy_utf8(char *destination, size_t capacity, const char *source) noexcept;
+
+}  // namespace flydsl
+
+#define FLYDSL_RETURN_IF_ERROR(expression)                                    \
+  do {                                                                        \
+    if (::flydsl::Status flydsl_status_ = (expression); !flydsl_status_.ok()) \
+      return flydsl_status_;                                                  \
+  } while (0)

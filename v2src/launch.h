@@ -1,0 +1,63 @@
+// What every operator does once its problem is described: choose a kernel, load it, launch it, or
+// say why not.
+#pragma once
+
+#include <cstdint>
+
+#include "flydsl_aot/library.h"
+#include "src/module/cache.h"
+#include "src/select/select.h"
+#include "src/status/status.h"
+#include "v2src/handle.h"
+
+namespace flydsl {
+
+// Grid rule linear_tiles (docs/archive-format.md), for the tile of one archive entry.
+struct LinearTiles {
+  uint32_t grid_x = 0;
+  uint32_t grid_y = 0;
+  uint32_t row_tiles = 0;
+};
+// `rows`, `batches` and `heads` are above 0. UNSUPPORTED_SIZE when the tiles do not fit 31 bits.
+Status linear_tiles(int64_t rows, int64_t batches, int64_t heads, uint32_t tile_rows,
+                    LinearTiles *tiles);
+
+// The kernel for a problem on a target; NO_KERNEL with every candidate's refusal.
+Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
+              const archive::TargetId &target, uint32_t *entry);
+
+// Fills the kernel and backend of a query's result.
+void describe_kernel(const flydsl_aot_handle *handle, uint32_t entry,
+                     flydsl_aot_query_result *result);
+
+// Calls back for every candidate of the problem, best first; NO_KERNEL when none is taken.
+Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem &problem,
+                          const archive::TargetId &target, flydsl_aot_candidate_callback callback,
+                          void *user);
+
+// Loads the problem's kernel on the current device.
+Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
+                const module::KernargContract &contract);
+
+// A launch in progress: the stream's device is current from begin() to the end of the object's
+// life.
+class Launch {
+ public:
+  explicit Launch(flydsl_aot_handle *handle) : handle_(handle), scope_(*handle->runtime) {}
+
+  // Makes the stream's device current, chooses the kernel for it and loads it.
+  Status begin(const select::Problem &problem, const module::KernargContract &contract,
+               void *stream);
+  const archive::Entry &entry() const { return handle_->archive->entries()[entry_]; }
+  // Launches with the arguments at `kernarg`.
+  Status run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const;
+
+ private:
+  flydsl_aot_handle *handle_;
+  device::DeviceScope scope_;
+  device::HipStream stream_ = nullptr;
+  device::HipFunction function_ = nullptr;
+  uint32_t entry_ = 0;
+};
+
+}  // namespace flydsl

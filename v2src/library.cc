@@ -1,0 +1,193 @@
+// Opening and closing the library, and what it found.
+#include "flydsl_aot/library.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "flydsl_aot_generated/abi.h"
+#include "src/archive/finder.h"
+#include "src/status/status.h"
+#include "v2src/handle.h"
+#include "v2src/struct_size.h"
+
+namespace flydsl {
+namespace {
+
+Status environment_kind(flydsl_aot_device_kind *kind) {
+  const char *value = std::getenv("FLYDSL_AOT_DEVICE");
+  *kind = FLYDSL_AOT_DEVICE_HIP;
+  if (!value || !*value || std::strcmp(value, "hip") == 0) return {};
+  *kind = FLYDSL_AOT_DEVICE_EMULATOR;
+  if (std::strcmp(value, "emulator") == 0) return {};
+  *kind = FLYDSL_AOT_DEVICE_NONE;
+  if (std::strcmp(value, "none") == 0) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT,
+               "environment FLYDSL_AOT_DEVICE is '%.64s'; allowed: hip, emulator, none", value);
+}
+
+Status resolve_kind(flydsl_aot_device_kind asked, flydsl_aot_device_kind *kind) {
+  switch (asked) {
+    case FLYDSL_AOT_DEVICE_DEFAULT:
+      return environment_kind(kind);
+    case FLYDSL_AOT_DEVICE_HIP:
+    case FLYDSL_AOT_DEVICE_EMULATOR:
+    case FLYDSL_AOT_DEVICE_NONE:
+      *kind = asked;
+      return {};
+    default:
+      return error(
+          FLYDSL_AOT_INVALID_ARGUMENT,
+          "open_options.device is %d; allowed: DEFAULT (0), HIP (1), EMULATOR (2), NONE (3)",
+          asked);
+  }
+}
+
+Status parse_arch(const char *arch, archive::TargetId *target) {
+  std::optional<archive::TargetId> parsed = archive::parse_target_id(arch);
+  if (!parsed) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "open_options.arch is '%.64s'; expected a target id such as gfx950", arch);
+  }
+  *target = std::move(*parsed);
+  return {};
+}
+
+Status open_without_device(const flydsl_aot_open_options &options, flydsl_aot_handle *handle) {
+  if (!options.arch) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "open_options.arch is NULL; without a device it must name one, e.g. gfx950");
+  }
+  FLYDSL_RETURN_IF_ERROR(parse_arch(options.arch, &handle->named_target));
+  handle->target_id = options.arch;
+  handle->arch = handle->named_target.processor;
+  return {};
+}
+
+Status check_device_arch(const flydsl_aot_open_options &options, const std::string &device_id,
+                         const archive::TargetId &device) {
+  if (!options.arch) return {};
+  archive::TargetId asked;
+  FLYDSL_RETURN_IF_ERROR(parse_arch(options.arch, &asked));
+  std::string reason;
+  if (archive::compatible(asked, device, &reason)) return {};
+  return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "open_options.arch is '%s', but the device is %s: %s",
+               options.arch, device_id.c_str(), reason.c_str());
+}
+
+void note_device_targets(flydsl_aot_handle *handle) {
+  for (const device::DeviceInfo &info : handle->runtime->devices()) {
+    std::optional<archive::TargetId> target = archive::parse_target_id(info.target_id);
+    if (target && target->processor != handle->arch) target.reset();
+    handle->device_targets.push_back(std::move(target));
+  }
+}
+
+Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handle *handle) {
+  FLYDSL_RETURN_IF_ERROR(
+      device::Runtime::open(handle->kind, options.device_library, &handle->runtime));
+  int current = 0;
+  FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&current));
+  const device::DeviceInfo &info = handle->runtime->devices()[current];
+  const std::optional<archive::TargetId> target = archive::parse_target_id(info.target_id);
+  if (!target) {
+    return error(FLYDSL_AOT_UNSUPPORTED_ARCH,
+                 "device %d ('%s') has target id '%.64s', which is not an AMD GPU's", current,
+                 info.name.c_str(), info.target_id.c_str());
+  }
+  FLYDSL_RETURN_IF_ERROR(check_device_arch(options, info.target_id, *target));
+  handle->device_name = info.name;
+  handle->target_id = info.target_id;
+  handle->arch = target->processor;
+  handle->compute_units = info.compute_units;
+  note_device_targets(handle);
+  return {};
+}
+
+Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
+  flydsl_aot_open_options options{};
+  if (caller) FLYDSL_RETURN_IF_ERROR(read_struct("open_options", caller, &options));
+  auto handle = std::make_unique<flydsl_aot_handle>();
+  FLYDSL_RETURN_IF_ERROR(resolve_kind(options.device, &handle->kind));
+  const bool with_device = handle->kind != FLYDSL_AOT_DEVICE_NONE;
+  FLYDSL_RETURN_IF_ERROR(with_device ? open_with_device(options, handle.get())
+                                     : open_without_device(options, handle.get()));
+  FLYDSL_RETURN_IF_ERROR(archive::find_archive(handle->arch, options.archive_path,
+                                               FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive));
+  if (with_device)
+    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive);
+  *out = handle.release();
+  return {};
+}
+
+Status get_info(const flydsl_aot_handle *handle, flydsl_aot_info *caller) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  FLYDSL_RETURN_IF_ERROR(check_output_struct("info", caller));
+  flydsl_aot_info info{};
+  info.device = handle->kind;
+  info.device_library = handle->runtime ? handle->runtime->api().library_path.c_str() : "";
+  info.device_name = handle->device_name.c_str();
+  info.arch = handle->arch.c_str();
+  info.target_id = handle->target_id.c_str();
+  info.archive_path = handle->archive->path().c_str();
+  info.runtime_version =
+      handle->runtime ? static_cast<uint32_t>(handle->runtime->api().runtime_version) : 0;
+  info.compute_units = handle->compute_units;
+  info.kernel_count = static_cast<uint32_t>(handle->archive->entries().size());
+  info.device_count =
+      handle->runtime ? static_cast<uint32_t>(handle->runtime->devices().size()) : 0;
+  write_struct(info, caller);
+  return {};
+}
+
+}  // namespace
+
+Status require_runtime(const flydsl_aot_handle *handle) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  if (handle->runtime) return {};
+  return error(FLYDSL_AOT_NO_DEVICE,
+               "the library was opened without a device (DEVICE_NONE): only queries work");
+}
+
+Status query_target(const flydsl_aot_handle *handle, const archive::TargetId **target) {
+  *target = &handle->named_target;
+  if (!handle->runtime) return {};
+  int device = 0;
+  FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
+  return device_target(handle, device, target);
+}
+
+Status device_target(const flydsl_aot_handle *handle, int device,
+                     const archive::TargetId **target) {
+  if (const auto &found = handle->device_targets[device]) {
+    *target = &*found;
+    return {};
+  }
+  return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "device %d is %s; this handle's kernels are for %s",
+               device, handle->runtime->devices()[device].target_id.c_str(), handle->arch.c_str());
+}
+
+}  // namespace flydsl
+
+extern "C" {
+
+flydsl_aot_status flydsl_aot_open(const flydsl_aot_open_options *options,
+                                  flydsl_aot_handle **handle) {
+  if (!handle)
+    return flydsl::publish(FLYDSL_AOT_INVALID_ARGUMENT, "flydsl_aot_open: handle is NULL");
+  *handle = nullptr;
+  return flydsl::guarded([&] { return flydsl::open(options, handle); });
+}
+
+void flydsl_aot_close(flydsl_aot_handle *handle) {
+  delete handle;
+}
+
+uint32_t flydsl_aot_version(void) {
+  return FLYDSL_AOT_VERSION;
+}
+
+flydsl_aot_status flydsl_aot_get_info(const flydsl_aot_handle *handle, flydsl_aot_info *info) {
+  return flydsl::guarded([&] { return flydsl::get_info(handle, info); });
+}
+
+}  // extern "C"

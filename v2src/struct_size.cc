@@ -1,0 +1,28 @@
+#include "v2src/struct_size.h"
+
+namespace flydsl {
+
+// The structs are those of the first version, so there are no smaller ones yet. When a struct
+// grows, its first size becomes the least one that is accepted.
+Status check_struct_size(const char *type, uint32_t seen, size_t known, const void *caller_struct,
+                         bool is_input) {
+  if (seen < known || seen > kMaxStructBytes) {
+    return error(FLYDSL_AOT_INVALID_STRUCT_SIZE,
+                 "%s.struct_size is %u; this library knows %zu (sizeof the struct)", type, seen,
+                 known);
+  }
+  if (!is_input) return {};
+  const unsigned char *bytes = static_cast<const unsigned char *>(caller_struct);
+  for (size_t i = known; i < seen; ++i) {
+    if (bytes[i] != 0) {
+      return error(FLYDSL_AOT_INVALID_STRUCT_SIZE,
+                   "%s.struct_size is %u and byte %zu is not zero: a field that this library "
+                   "(version %d, %zu bytes) "
+                   "does not know is in use",
+                   type, seen, i, FLYDSL_AOT_VERSION, known);
+    }
+  }
+  return {};
+}
+
+}  // namespace flydsl
