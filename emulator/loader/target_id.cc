@@ -50,6 +50,13 @@ constexpr MachName kMachNames[] = {
     {EF_AMDGPU_MACH_AMDGCN_GFX1251, "gfx1251"},
 };
 
+std::string quoted(const std::string &text) {
+  std::string result(1, '"');
+  result.append(text, 0, 80);
+  result.push_back('"');
+  return result;
+}
+
 bool parse_feature(const std::string &text, TargetId *id) {
   if (text.size() < 2) return false;
   const char sign = text.back();
@@ -83,15 +90,15 @@ bool parse_target_id(const std::string &text, TargetId *id, std::string *error) 
   size_t colon = rest.find(':');
   id->processor = rest.substr(0, colon);
   if (id->processor.rfind("gfx", 0) != 0) {
-    *error = "\"" + text.substr(0, 80) + "\" is no AMDGPU target id (expected e.g. gfx950:xnack-)";
+    *error = quoted(text) + " is no AMDGPU target id (expected e.g. gfx950:xnack-)";
     return false;
   }
   while (colon != std::string::npos) {
     rest = rest.substr(colon + 1);
     colon = rest.find(':');
     if (!parse_feature(rest.substr(0, colon), id)) {
-      *error = "\"" + text.substr(0, 80) +
-               "\": target features are sramecc+, sramecc-, xnack+ and xnack-, each at most once";
+      *error = quoted(text) +
+               ": target features are sramecc+, sramecc-, xnack+ and xnack-, each at most once";
       return false;
     }
   }

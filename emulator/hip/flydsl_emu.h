@@ -1,0 +1,39 @@
+/* What libflydsl_emu.so offers besides HIP. Plain C. */
+#ifndef FLYDSL_EMU_H
+#define FLYDSL_EMU_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Set struct_size = sizeof(flydsl_emu_dispatch) before the call. */
+typedef struct flydsl_emu_dispatch {
+  uint32_t struct_size;
+  uint64_t wave_instructions; /* executed, all waves together */
+  uint64_t mfma_flops;        /* multiplications and additions of matrix instructions */
+  double host_seconds;        /* the emulation itself: says nothing about the speed of a device */
+} flydsl_emu_dispatch;
+
+/* E.g. "0.1.0". */
+const char *flydsl_emu_version(void);
+
+/* The text of the process's most recent kernel fault: kernel, work-group, wave, lane, instruction
+ * and what it did. Empty when there was none. Valid until the calling thread calls this again. */
+const char *flydsl_emu_last_fault(void);
+
+/* Why the calling thread's most recent refused HIP call was refused: which argument, the value
+ * seen, what is allowed. Empty when there was none. Valid until the thread's next HIP call. With
+ * the environment variable FLYDSL_EMU_LOG set, each such text also goes to stderr. */
+const char *flydsl_emu_last_error(void);
+
+/* Counts of the calling thread's most recent launch, as far as struct_size has room. 0; or 1 when
+ * the thread launched nothing yet or the argument is null or too small. */
+int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+// The binary interface of the HIP runtime, as far as this library offers it: constants, structures
+// and the exported functions. Declared here rather than taken from ROCm, so that no ROCm package is
+// needed. Values and layouts follow hip/hip_runtime_api.h of HIP 5.2 to 7 (github.com/ROCm/HIP);
+// they are equal in all of these unless said otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define FLYDSL_EMU_EXPORT extern "C" __attribute__((visibility("default")))
+
+enum hipError_t : uint32_t {
+  hipSuccess = 0,
+  hipErrorInvalidValue = 1,
+  hipErrorOutOfMemory = 2,
+  hipErrorNotInitialized = 3,
+  hipErrorInvalidConfiguration = 9,
+  hipErrorInvalidMemcpyDirection = 21,
+  hipErrorNoDevice = 100,
+  hipErrorInvalidDevice = 101,
+  hipErrorInvalidImage = 200,
+  hipErrorNoBinaryForGpu = 209,
+  hipErrorFileNotFound = 301,
+  hipErrorInvalidHandle = 400,
+  hipErrorNotFound = 500,
+  hipErrorNotReady = 600,
+  hipErrorIllegalAddress = 700,
+  hipErrorLaunchOutOfResources = 701,
+  hipErrorLaunchFailure = 719,
+  hipErrorNotSupported = 801,
+  hipErrorUnknown = 999,
+};
+
+enum hipMemcpyKind : uint32_t {
+  hipMemcpyHostToHost = 0,
+  hipMemcpyHostToDevice = 1,
+  hipMemcpyDeviceToHost = 2,
+  hipMemcpyDeviceToDevice = 3,
+  hipMemcpyDefault = 4,
+};
+
+// hip/hip_runtime_api.h, hipDeviceAttribute_t. HIP 6 renamed some entries to "Unused" without
+// moving the others.
+enum hipDeviceAttribute_t : uint32_t {
+  hipDeviceAttributeEccEnabled = 0,
+  hipDeviceAttributeAsyncEngineCount = 2,
+  hipDeviceAttributeCanMapHostMemory = 3,
+  hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
+  hipDeviceAttributeClockRate = 5,
+  hipDeviceAttributeComputeMode = 6,
+  hipDeviceAttributeConcurrentKernels = 8,
+  hipDeviceAttributeConcurrentManagedAccess = 9,
+  hipDeviceAttributeCooperativeLaunch = 10,
+  hipDeviceAttributeIntegrated = 16,
+  hipDeviceAttributeIsMultiGpuBoard = 17,
+  hipDeviceAttributeKernelExecTimeout = 18,
+  hipDeviceAttributeL2CacheSize = 19,
+  hipDeviceAttributeComputeCapabilityMajor = 23,
+  hipDeviceAttributeManagedMemory = 24,
+  hipDeviceAttributeMaxBlocksPerMultiProcessor = 25,
+  hipDeviceAttributeMaxBlockDimX = 26,
+  hipDeviceAttributeMaxBlockDimY = 27,
+  hipDeviceAttributeMaxBlockDimZ = 28,
+  hipDeviceAttributeMaxGridDimX = 29,
+  hipDeviceAttributeMaxGridDimY = 30,
+  hipDeviceAttributeMaxGridDimZ = 31,
+  hipDeviceAttributeMaxThreadsPerBlock = 56,
+  hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
+  hipDeviceAttributeMaxPitch = 58,
+  hipDeviceAttributeMemoryBusWidth = 59,
+  hipDeviceAttributeMemoryClockRate = 60,
+  hipDeviceAttributeComputeCapabilityMinor = 61,
+  hipDeviceAttributeMultiprocessorCount = 63,
+  hipDeviceAttributePageableMemoryAccess = 65,
+  hipDeviceAttributePciBusId = 67,
+  hipDeviceAttributePciDeviceId = 68,
+  hipDeviceAttributePciDomainID = 69,
+  hipDeviceAttributeMaxRegistersPerBlock = 71,
+  hipDeviceAttributeMaxRegistersPerMultiprocessor = 72,
+  hipDeviceAttributeReservedSharedMemPerBlock = 73,
+  hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+  hipDeviceAttributeSharedMemPerBlockOptin = 75,
+  hipDeviceAttributeSharedMemPerMultiprocessor = 76,
+  hipDeviceAttributeStreamPrioritiesSupported = 78,
+  hipDeviceAttributeTotalConstantMemory = 83,
+  hipDeviceAttributeTotalGlobalMem = 84,
+  hipDeviceAttributeUnifiedAddressing = 85,
+  hipDeviceAttributeWarpSize = 87,
+  hipDeviceAttributeMemoryPoolsSupported = 88,
+  hipDeviceAttributeClockInstructionRate = 10000,
+  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
+  hipDeviceAttributeIsLargeBar = 10011,
+  hipDeviceAttributeAsicRevision = 10012,
+  hipDeviceAttributeCanUseStreamWaitValue = 10013,
+  hipDeviceAttributeImageSupport = 10014,
+  hipDeviceAttributePhysicalMultiProcessorCount = 10015,
+  hipDeviceAttributeFineGrainSupport = 10016,
+  hipDeviceAttributeWallClockRate = 10017,
+};
+
+enum hipFunction_attribute : uint32_t {
+  HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  HIP_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  HIP_FUNC_ATTRIBUTE_PTX_VERSION = 5,
+  HIP_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7,
+  HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
+};
+
+// HIP 6 and later; HIP 5 numbered host 0 and device 1.
+enum hipMemoryType : uint32_t {
+  hipMemoryTypeUnregistered = 0,
+  hipMemoryTypeHost = 1,
+  hipMemoryTypeDevice = 2,
+};
+
+struct hipPointerAttribute_t {
+  hipMemoryType type;
+  int device;
+  void *devicePointer;
+  void *hostPointer;
+  int isManaged;
+  unsigned allocationFlags;
+};
+
+enum hipStreamCaptureStatus : uint32_t { hipStreamCaptureStatusNone = 0 };
+
+struct ihipStream_t;
+struct ihipEvent_t;
+struct ihipModule_t;
+struct ihipModuleSymbol_t;
+using hipStream_t = ihipStream_t *;
+using hipEvent_t = ihipEvent_t *;
+using hipModule_t = ihipModule_t *;
+using hipFunction_t = ihipModuleSymbol_t *;
+using hipDevice_t = int;
+using hipDeviceptr_t = void *;
+struct hipDeviceProp_tR0000;  // device_properties_r0000.h
+struct hipDeviceProp_tR0600;  // device_properties_r0600.h
+
+constexpr unsigned hipStreamDefault = 0;
+constexpr unsigned hipStreamNonBlocking = 1;
+constexpr unsigned hipEventDisableTiming = 2;
+// Stream handles with a meaning of their own, besides null.
+constexpr uintptr_t hipStreamLegacyValue = 1;
+constexpr uintptr_t hipStreamPerThreadValue = 2;
+// Markers in hipModuleLaunchKernel's `extra` list.
+constexpr uintptr_t HIP_LAUNCH_PARAM_BUFFER_POINTER_VALUE = 1;
+constexpr uintptr_t HIP_LAUNCH_PARAM_BUFFER_SIZE_VALUE = 2;
+constexpr uintptr_t HIP_LAUNCH_PARAM_END_VALUE = 3;
