@@ -48,6 +48,14 @@ _ELEMENTS = {"bf16": "bf16", "fp16": "fp16"}  # name -> element type in kernels/
 # How K and V reach LDS, best first: (name, required alignment in bytes).
 _STAGINGS = (("direct", 16), ("staged", 2))
 _ROWS, _KEYS = 128, 64
+# (head dim, staging) -> waves a SIMD, as many as registers allow without spills (LDS: 66.5 KiB and
+# 33.3 KiB of 160 KiB a work-group for head dims 128 and 64).
+_WAVES_PER_SIMD = {
+    (64, "direct"): 4,
+    (64, "staged"): 3,
+    (128, "direct"): 2,
+    (128, "staged"): 2,
+}
 _LARGEST_LENGTH = 1 << 30
 
 
@@ -67,7 +75,7 @@ def _instance(dtype, head_dim, mask, preference):
         block=(256, 1, 1),
         tile=(_ROWS, _KEYS, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=2,
+        waves_per_simd=_WAVES_PER_SIMD[head_dim, staging],
         seq_q=(0, _LARGEST_LENGTH),
         seq_k=(0, _LARGEST_LENGTH),
     )

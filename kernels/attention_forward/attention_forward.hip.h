@@ -52,7 +52,7 @@ struct Wave {
     stager.landed();
     barrier();
     const bool more = tile + 1 < tiles;
-    if (more) stager.begin(tile + 1, k_next, v_next);
+    if (FLYDSL_LIKELY(more)) stager.begin(tile + 1, k_next, v_next);
     const i32 first_key = tile * kKeysOfTile;
     // Later waves of the work-group may see a tile of which this one sees nothing.
     if (!tail || first_key <= last_row_last_key) {
@@ -91,7 +91,7 @@ struct Wave {
           last_key < 0 ? -kInfinity : (state.reference + log2(sum)) * kLn2;
 
 #pragma unroll 1
-    for (; exact_rows != 0; exact_rows &= exact_rows - 1)
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
       exact_row<Element, head_dim>(work, first_row + __builtin_ctz(exact_rows), lane);
   }
 };

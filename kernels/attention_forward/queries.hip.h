@@ -14,7 +14,7 @@ namespace flydsl::kernels {
 
 template <class Element, int chunks, Mask mask>
 FLYDSL_DEVICE void apply_sign(const Problem<mask> &work, u32x4 (&q)[chunks]) {
-  if (work.q_and != 0) {
+  if (FLYDSL_LIKELY(work.q_and != 0)) {
 #pragma unroll
     for (u32x4 &chunk : q) chunk = (chunk & work.q_and) ^ work.q_xor;
     return;

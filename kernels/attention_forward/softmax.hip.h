@@ -40,7 +40,7 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x
   top = max_of_halves(top);
 
   const bool exceeds = fma(top, c, -row.reference) > kHeadroom<Element>;
-  if (ballot(exceeds) != 0) {
+  if (FLYDSL_UNLIKELY(ballot(exceeds) != 0)) {
     // Rows of the wave that do not exceed keep theirs: a row's bits do not depend on its
     // neighbours.
     const float reference = exceeds ? fma(top, c, -kShift<Element>) : row.reference;

@@ -63,7 +63,7 @@ struct TileSource {
   // Calls use_k(line, address) and use_v(line, address) for the wave's lines of the tile.
   template <class UseK, class UseV>
   FLYDSL_DEVICE void each_line(i32 tile, UseK use_k, UseV use_v) {
-    if ((tile + 1) * kKeysOfTile <= seq_k) {
+    if (FLYDSL_LIKELY((tile + 1) * kKeysOfTile <= seq_k)) {
 #pragma unroll
       for (int line = 0; line < lines_of_wave; ++line)
         use_k(line, k.template address<true>(tile, line, seq_k));

@@ -8,3 +8,6 @@
 #define FLYDSL_KERNEL(work_items, waves)                                      \
   __attribute__((global, amdgpu_flat_work_group_size(work_items, work_items), \
                  amdgpu_waves_per_eu(waves, waves)))
+// Where code is laid out: the likely side falls through.
+#define FLYDSL_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define FLYDSL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
