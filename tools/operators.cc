@@ -19,16 +19,18 @@ const Operator &find_operator(const std::string &name) {
   std::string known;
   for (const Operator *op : all_operators()) {
     if (name == op->name) return *op;
-    known += known.empty() ? op->name : std::string(", ") + op->name;
+    if (!known.empty()) known += ", ";
+    known += op->name;
   }
   bad_input("operator '" + name + "' is unknown; there is " + known);
 }
 
 std::string describe_operator(const Operator &op) {
-  std::string text = std::string(op.name) + ": " + op.summary + "\n";
-  const auto line = [&](const char *kind, const char *name, const char *help) {
-    text += "  " + std::string(kind) + " " + name +
-            std::string(std::max<size_t>(1, 8 - std::string(name).size()), ' ') + help + "\n";
+  std::string text = op.name;
+  text.append(": ").append(op.summary).append("\n");
+  const auto line = [&](const char *option, const std::string &name, const char *help) {
+    text.append("  ").append(option).append(" ").append(name);
+    text.append(name.size() < 8 ? 8 - name.size() : 1, ' ').append(help).append("\n");
   };
   for (const TensorSpec &input : op.inputs) line("--in ", input.name, input.help);
   for (const TensorSpec &output : op.outputs) line("--out", output.name, output.help);
@@ -72,7 +74,10 @@ int parse_choice(const std::string &name, const std::string &text,
 
 std::string format_shape(const std::vector<int64_t> &shape) {
   std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+  for (const int64_t size : shape) {
+    if (!text.empty()) text += 'x';
+    text += std::to_string(size);
+  }
   return text.empty() ? "scalar" : text;
 }
 
