@@ -15,7 +15,7 @@ INCLUDES = [
     ("v2src/", ["v2src/", "src/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("kernels/common/", ["common/"]),
     ("kernels/attention_forward/", ["attention_forward/", "common/", "flydsl_aot_generated/"]),
-    ("codegen/pack/", ["codegen/pack/", "src/archive/", "src/status/", "src/log/", "flydsl_aot/", "flydsl_aot_generated/"]),
+    ("codegen/pack/", ["codegen/pack/", "src/archive/", "src/paths/", "src/status/", "src/log/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("emulator/memory/", ["emulator/memory/"]),
     ("emulator/isa/", ["emulator/isa/", "emulator/memory/", "emulator/engine/"]),
     ("emulator/engine/", ["emulator/engine/", "emulator/isa/", "emulator/memory/"]),
