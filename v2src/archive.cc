@@ -78,10 +78,9 @@ Status read(const flydsl_aot_archive *archive, uint32_t index, void *image, size
 extern "C" {
 
 flydsl_aot_status flydsl_aot_archive_open(const char *path, flydsl_aot_archive **archive) {
-  if (!archive)
-    return flydsl::publish(FLYDSL_AOT_INVALID_ARGUMENT, "flydsl_aot_archive_open: archive is NULL");
+  if (!archive) return flydsl::publish(__func__, FLYDSL_AOT_INVALID_ARGUMENT, "archive is NULL");
   *archive = nullptr;
-  return flydsl::guarded([&] { return flydsl::open(path, archive); });
+  return flydsl::guarded(__func__, [&] { return flydsl::open(path, archive); });
 }
 
 void flydsl_aot_archive_close(flydsl_aot_archive *archive) {
@@ -98,12 +97,12 @@ const char *flydsl_aot_archive_arch(const flydsl_aot_archive *archive) {
 
 flydsl_aot_status flydsl_aot_archive_get(const flydsl_aot_archive *archive, uint32_t index,
                                          flydsl_aot_archive_entry *entry) {
-  return flydsl::guarded([&] { return flydsl::get(archive, index, entry); });
+  return flydsl::guarded(__func__, [&] { return flydsl::get(archive, index, entry); });
 }
 
 flydsl_aot_status flydsl_aot_archive_read(const flydsl_aot_archive *archive, uint32_t index,
                                           void *image, size_t capacity) {
-  return flydsl::guarded([&] { return flydsl::read(archive, index, image, capacity); });
+  return flydsl::guarded(__func__, [&] { return flydsl::read(archive, index, image, capacity); });
 }
 
 }  // extern "C"

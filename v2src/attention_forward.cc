@@ -382,11 +382,6 @@ Status prefetch_kernel(flydsl_aot_handle *handle, const Params *caller) {
   return problem.empty ? Status() : prefetch(handle, problem.key, kContract);
 }
 
-// Every message says which operator it is about.
-Status named(const Status &status) {
-  return status.ok() ? Status() : error(status.code(), "%s: %s", kName, status.message().c_str());
-}
-
 }  // namespace
 }  // namespace flydsl
 
@@ -395,25 +390,24 @@ extern "C" {
 flydsl_aot_status flydsl_aot_attention_forward_query(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
     flydsl_aot_query_result *result) {
-  return flydsl::guarded([&] { return flydsl::named(flydsl::query(handle, params, result)); });
+  return flydsl::guarded(__func__, [&] { return flydsl::query(handle, params, result); });
 }
 
 flydsl_aot_status flydsl_aot_attention_forward_explain(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
     flydsl_aot_candidate_callback callback, void *user) {
-  return flydsl::guarded(
-      [&] { return flydsl::named(flydsl::explain(handle, params, callback, user)); });
+  return flydsl::guarded(__func__, [&] { return flydsl::explain(handle, params, callback, user); });
 }
 
 flydsl_aot_status flydsl_aot_attention_forward_prefetch(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params) {
-  return flydsl::guarded([&] { return flydsl::named(flydsl::prefetch_kernel(handle, params)); });
+  return flydsl::guarded(__func__, [&] { return flydsl::prefetch_kernel(handle, params); });
 }
 
 flydsl_aot_status flydsl_aot_attention_forward(flydsl_aot_handle *handle,
                                                const flydsl_aot_attention_forward_params *params,
                                                void *stream) {
-  return flydsl::guarded([&] { return flydsl::named(flydsl::call(handle, params, stream)); });
+  return flydsl::guarded(__func__, [&] { return flydsl::call(handle, params, stream); });
 }
 
 }  // extern "C"

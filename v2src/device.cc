@@ -28,11 +28,11 @@ extern "C" {
 
 flydsl_aot_status flydsl_aot_device_malloc(flydsl_aot_handle *handle, size_t bytes,
                                            void **pointer) {
-  return flydsl::guarded([&] { return flydsl::allocate(handle, bytes, pointer); });
+  return flydsl::guarded(__func__, [&] { return flydsl::allocate(handle, bytes, pointer); });
 }
 
 flydsl_aot_status flydsl_aot_device_free(flydsl_aot_handle *handle, void *pointer) {
-  return flydsl::guarded([&]() -> flydsl::Status {
+  return flydsl::guarded(__func__, [&]() -> flydsl::Status {
     FLYDSL_RETURN_IF_ERROR(flydsl::require_runtime(handle));
     return pointer ? handle->runtime->free(pointer) : flydsl::Status();
   });
@@ -40,7 +40,7 @@ flydsl_aot_status flydsl_aot_device_free(flydsl_aot_handle *handle, void *pointe
 
 flydsl_aot_status flydsl_aot_device_upload(flydsl_aot_handle *handle, void *device_dst,
                                            const void *host_src, size_t bytes) {
-  return flydsl::guarded([&]() -> flydsl::Status {
+  return flydsl::guarded(__func__, [&]() -> flydsl::Status {
     FLYDSL_RETURN_IF_ERROR(flydsl::check_copy(handle, device_dst, host_src, bytes));
     return bytes == 0 ? flydsl::Status() : handle->runtime->upload(device_dst, host_src, bytes);
   });
@@ -48,14 +48,14 @@ flydsl_aot_status flydsl_aot_device_upload(flydsl_aot_handle *handle, void *devi
 
 flydsl_aot_status flydsl_aot_device_download(flydsl_aot_handle *handle, void *host_dst,
                                              const void *device_src, size_t bytes) {
-  return flydsl::guarded([&]() -> flydsl::Status {
+  return flydsl::guarded(__func__, [&]() -> flydsl::Status {
     FLYDSL_RETURN_IF_ERROR(flydsl::check_copy(handle, host_dst, device_src, bytes));
     return bytes == 0 ? flydsl::Status() : handle->runtime->download(host_dst, device_src, bytes);
   });
 }
 
 flydsl_aot_status flydsl_aot_device_synchronize(flydsl_aot_handle *handle) {
-  return flydsl::guarded([&]() -> flydsl::Status {
+  return flydsl::guarded(__func__, [&]() -> flydsl::Status {
     FLYDSL_RETURN_IF_ERROR(flydsl::require_runtime(handle));
     return handle->runtime->synchronize();
   });

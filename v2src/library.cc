@@ -172,10 +172,9 @@ extern "C" {
 
 flydsl_aot_status flydsl_aot_open(const flydsl_aot_open_options *options,
                                   flydsl_aot_handle **handle) {
-  if (!handle)
-    return flydsl::publish(FLYDSL_AOT_INVALID_ARGUMENT, "flydsl_aot_open: handle is NULL");
+  if (!handle) return flydsl::publish(__func__, FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   *handle = nullptr;
-  return flydsl::guarded([&] { return flydsl::open(options, handle); });
+  return flydsl::guarded(__func__, [&] { return flydsl::open(options, handle); });
 }
 
 void flydsl_aot_close(flydsl_aot_handle *handle) {
@@ -187,7 +186,7 @@ uint32_t flydsl_aot_version(void) {
 }
 
 flydsl_aot_status flydsl_aot_get_info(const flydsl_aot_handle *handle, flydsl_aot_info *info) {
-  return flydsl::guarded([&] { return flydsl::get_info(handle, info); });
+  return flydsl::guarded(__func__, [&] { return flydsl::get_info(handle, info); });
 }
 
 }  // extern "C"

@@ -183,7 +183,9 @@ class Library {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  ~DeviceBuffer() { (void)flydsl_aot_device_free(handle_, data_); }
+  ~DeviceBuffer() {
+    if (data_) (void)flydsl_aot_device_free(handle_, data_);
+  }
   DeviceBuffer(DeviceBuffer &&other) noexcept
       : handle_(other.handle_), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
   DeviceBuffer &operator=(DeviceBuffer &&other) noexcept {

@@ -66,7 +66,7 @@ FLYDSL_AOT_API const char *flydsl_aot_status_name(flydsl_aot_status status);
 /* One English sentence for the status, without a trailing period. Static storage, never null. */
 FLYDSL_AOT_API const char *flydsl_aot_status_string(flydsl_aot_status status);
 
-/* The message of this thread's last failed call: which argument, the value seen, what is allowed.
+/* The message of this thread's last failed call: the function, which argument, the value seen, what is allowed.
  * Empty string before the first failure; successful calls leave it as it was. The text is UTF-8,
  * owned by the library and valid until the same thread's next failing call. */
 FLYDSL_AOT_API const char *flydsl_aot_last_error(void);

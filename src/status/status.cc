@@ -115,26 +115,24 @@ void copy_utf8(char *destination, size_t capacity, const char *source) noexcept 
   destination[length] = '\0';
 }
 
-flydsl_aot_status publish(flydsl_aot_status code, const char *message) noexcept {
-  if (code == FLYDSL_AOT_OK) return code;
-  copy_utf8(last_error_text, kLastErrorBytes, message);
+flydsl_aot_status publish(const char *function, flydsl_aot_status code,
+                          const char *message) noexcept {
+  const int prefix = std::snprintf(last_error_text, kLastErrorBytes, "%s: ", function);
+  copy_utf8(last_error_text + prefix, kLastErrorBytes - static_cast<size_t>(prefix), message);
   FLYDSL_LOG(Error, "%s: %s", flydsl_aot_status_name(code), last_error_text);
   return code;
 }
 
-flydsl_aot_status publish(const Status &status) noexcept {
-  return publish(status.code(), status.message().c_str());
-}
-
-flydsl_aot_status publish_exception() noexcept {
+flydsl_aot_status publish_exception(const char *function) noexcept {
   try {
     throw;
   } catch (const std::bad_alloc &) {
-    return publish(FLYDSL_AOT_OUT_OF_HOST_MEMORY, "host memory is exhausted");
+    return publish(function, FLYDSL_AOT_OUT_OF_HOST_MEMORY, "host memory is exhausted");
   } catch (const std::exception &exception) {
-    return publish(FLYDSL_AOT_INTERNAL, exception.what());
+    return publish(function, FLYDSL_AOT_INTERNAL, exception.what());
   } catch (...) {
-    return publish(FLYDSL_AOT_INTERNAL, "an unknown exception was caught at the C boundary");
+    return publish(function, FLYDSL_AOT_INTERNAL,
+                   "an unknown exception was caught at the C boundary");
   }
 }
 

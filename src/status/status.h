@@ -31,25 +31,21 @@ __attribute__((format(printf, 2, 3))) Status error(flydsl_aot_status code, const
 // The same text without a status, for reasons and lists.
 __attribute__((format(printf, 1, 2))) std::string text(const char *format, ...);
 
-// Makes `status` the result of a C function: a failure becomes the thread's last error (and is
-// logged).
-flydsl_aot_status publish(const Status &status) noexcept;
-flydsl_aot_status publish(flydsl_aot_status code, const char *message) noexcept;
+// Makes a failure the thread's last error, as "<function>: <message>", and logs it. Returns `code`.
+flydsl_aot_status publish(const char *function, flydsl_aot_status code,
+                          const char *message) noexcept;
 
-// Runs the body of a C function: no exception leaves it. Body returns Status.
+// The same for the exception in flight.
+flydsl_aot_status publish_exception(const char *function) noexcept;
+
+// Runs the body of the C function of that name: no exception leaves it. Body returns Status.
 template <typename Body>
-flydsl_aot_status guarded(Body &&body) noexcept;
-
-// What guarded() makes of the exception in flight.
-flydsl_aot_status publish_exception() noexcept;
-
-template <typename Body>
-flydsl_aot_status guarded(Body &&body) noexcept {
+flydsl_aot_status guarded(const char *function, Body &&body) noexcept {
   try {
     const Status status = body();
-    return status.ok() ? FLYDSL_AOT_OK : publish(status);
+    return status.ok() ? FLYDSL_AOT_OK : publish(function, status.code(), status.message().c_str());
   } catch (...) {
-    return publish_exception();
+    return publish_exception(function);
   }
 }
 
