@@ -35,16 +35,32 @@ template <class Element, int head_dim, Mask mask>
 FLYDSL_DEVICE void exact_row(const Problem<mask> &work, i32 row, u32 lane) {
   constexpr int elements = head_dim / kWaveLanes;
   const i32 last_key = work.last_key(row);
+  const float c = work.scale_log2;
+  // 2^((score - top) c); the test keeps equal infinities out of the subtraction.
+  const auto rescaled = [&](float top, float new_top) {
+    return top == new_top ? 1.0f : exp2((top - new_top) * c);
+  };
 
-  float top = -kInfinity;
+  // Maximum and sum of weights, a lane a key.
+  float top = -kInfinity, sum = 0.0f;
 #pragma unroll 1
   for (i32 first = 0; first <= last_key; first += kWaveLanes) {
     const i32 key = first + static_cast<i32>(lane);
-    if (key <= last_key) top = larger(top, exact_score<Element, head_dim>(work, row, key));
+    if (key > last_key) continue;
+    const float score = exact_score<Element, head_dim>(work, row, key);
+    if (score == -kInfinity) continue;
+    const float new_top = larger(top, score);
+    sum = fma(sum, rescaled(top, new_top), exp2((score - new_top) * c));
+    top = new_top;
   }
+  const float lane_top = top;
   top = max_of_wave(top, lane);
+  sum = sum_of_wave(sum * rescaled(lane_top, top), lane);
 
-  float sum = 0.0f, o[elements] = {};
+  // Outputs, a lane an element. Weights are normalised first: large values must not overflow a sum
+  // that the quotient brings back.
+  const float inverse = reciprocal(sum);
+  float o[elements] = {};
 #pragma unroll 1
   for (i32 first = 0; first <= last_key; first += kWaveLanes) {
     const i32 key = first + static_cast<i32>(lane);
@@ -53,9 +69,8 @@ FLYDSL_DEVICE void exact_row(const Problem<mask> &work, i32 row, u32 lane) {
     if (key <= last_key) {
       const float score = exact_score<Element, head_dim>(work, row, key);
       visible = score != -kInfinity;
-      if (visible) weight = exp2((score - top) * work.scale_log2);
+      weight = exp2((score - top) * c) * inverse;
     }
-    sum += weight;
 #pragma unroll 1
     for (u64 left = ballot(visible); left != 0; left &= left - 1) {
       const u32 from = __builtin_ctzll(left);
@@ -67,17 +82,14 @@ FLYDSL_DEVICE void exact_row(const Problem<mask> &work, i32 row, u32 lane) {
         o[i] = fma(p, to_float<Element>(values[lane + i * kWaveLanes]), o[i]);
     }
   }
-  sum = sum_of_wave(sum, lane);
 
-  const bool sees_none = sum == 0.0f;
   const auto out = (global_ptr<typename Element::scalar>)(work.out + row * work.out_row_bytes);
 #pragma unroll
   for (int i = 0; i < elements; ++i)
-    out[lane + i * kWaveLanes] =
-        static_cast<typename Element::scalar>(sees_none ? 0.0f : o[i] / sum);
+    out[lane + i * kWaveLanes] = static_cast<typename Element::scalar>(o[i]);
   if (work.lse && lane == 0)
     work.lse[row * work.lse_row_elements] =
-        sees_none ? -kInfinity : fma(top, work.scale_log2, log2(sum)) * kLn2;
+        sum == 0.0f ? -kInfinity : fma(top, c, log2(sum)) * kLn2;
 }
 
 }  // namespace flydsl::kernels
