@@ -86,7 +86,7 @@ class RunTest(ToolTest):
         result = self.tool("info", "--device", "emulator")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED gfx950", result.stdout)
-        self.assertIn(str(ARCHIVE), result.stdout)
+        self.assertIn(ARCHIVE.name, result.stdout)
         self.assertIn("attention_forward_fp16_d128_none_staged_m128n64", result.stdout)
         none = self.tool("info", "--device", "none", "--arch", "gfx950")
         self.assertEqual(none.returncode, 0, none.stderr)
