@@ -60,9 +60,14 @@ struct Wave {
       score_tile<Element, head_dim>(k_now + Layout::k_lane(lane), q, s);
       if (tail && first_key + kKeysOfTile - 1 > first_row_last_key)
         mask_tile(lane_last_key - first_key, s);
-      u32x4 p[4];
+      // The first values are on their way while the weights are computed; not earlier, where their
+      // registers would be live together with those of K.
+      const lds_ptr<const char> v_lane = v_now + Layout::v_lane(lane);
+      u32x4 v[head_dim / 32], p[4];
+      __builtin_amdgcn_sched_barrier(0);
+      read_values<head_dim>(v_lane, 0, v);
       weigh_tile<Element>(s, work.scale_log2, state, o, p);
-      accumulate_tile<Element, head_dim>(v_now + Layout::v_lane(lane), p, o);
+      accumulate_tile<Element, head_dim>(v_lane, v, p, o);
     }
     if (more) stager.finish(k_next, v_next);
   }

@@ -10,18 +10,28 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim>
-FLYDSL_DEVICE void accumulate_tile(lds_ptr<const char> v_lane, const u32x4 (&p)[4],
-                                   f32x16 (&o)[head_dim / 32]) {
+// The A operands of O^T = V^T P^T for 16 keys.
+template <int head_dim>
+FLYDSL_DEVICE void read_values(lds_ptr<const char> v_lane, int step, u32x4 (&v)[head_dim / 32]) {
   using Layout = TileLayout<head_dim>;
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
+  for (int block = 0; block < head_dim / 32; ++block) {
+    const u32x2 low = read_transposed_b64(v_lane + Layout::v_immediate(step, 0, block));
+    const u32x2 high = read_transposed_b64(v_lane + Layout::v_immediate(step, 1, block));
+    v[block] = u32x4{low[0], low[1], high[0], high[1]};
+  }
+}
+
+// `v` holds the operands of the first 16 keys.
+template <class Element, int head_dim>
+FLYDSL_DEVICE void accumulate_tile(lds_ptr<const char> v_lane, u32x4 (&v)[head_dim / 32],
+                                   const u32x4 (&p)[4], f32x16 (&o)[head_dim / 32]) {
 #pragma unroll
-    for (int block = 0; block < head_dim / 32; ++block) {
-      const u32x2 low = read_transposed_b64(v_lane + Layout::v_immediate(step, 0, block));
-      const u32x2 high = read_transposed_b64(v_lane + Layout::v_immediate(step, 1, block));
-      o[block] = mfma_32x32x16<Element>(u32x4{low[0], low[1], high[0], high[1]}, p[step], o[block]);
-    }
+  for (int step = 0; step < 4; ++step) {
+    if (step != 0) read_values<head_dim>(v_lane, step, v);
+#pragma unroll
+    for (int block = 0; block < head_dim / 32; ++block)
+      o[block] = mfma_32x32x16<Element>(v[block], p[step], o[block]);
   }
 }
 
