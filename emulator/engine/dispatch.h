@@ -1,4 +1,5 @@
-// Running one kernel launch to its end: the boundary between the engine and everything above it (HIP layer, tests).
+// Running one kernel launch to its end: the boundary between the engine and everything above it
+// (HIP layer, tests).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace flydsl::emu {
 
 class Program;  // decoded machine code, engine/program.h
 
-// A kernel as its code object describes it. Field meanings: LLVM "User Guide for AMDGPU Backend", Kernel Descriptor.
+// A kernel as its code object describes it. Field meanings: LLVM "User Guide for AMDGPU Backend",
+// Kernel Descriptor.
 struct Kernel {
   std::string name;
   std::shared_ptr<const Program> program;
@@ -36,13 +38,15 @@ struct Dispatch {
 };
 
 struct DispatchOptions {
-  unsigned threads = 0;  // host threads for work-groups; 0: all cores (FLYDSL_EMU_THREADS overrides)
+  unsigned threads =
+      0;  // host threads for work-groups; 0: all cores (FLYDSL_EMU_THREADS overrides)
 };
 
 struct DispatchResult {
   bool ok = true;
-  // When not ok: kernel, work-group, wave, lane, address of the instruction, its text, and what it did, e.g.
-  // "attention_forward_...: work-group (3,0,0) wave 1 lane 5 at 0x1f40 `global_load_dwordx4 v[0:3], v[4:5], off`:
+  // When not ok: kernel, work-group, wave, lane, address of the instruction, its text, and what it
+  // did, e.g. "attention_forward_...: work-group (3,0,0) wave 1 lane 5 at 0x1f40
+  // `global_load_dwordx4 v[0:3], v[4:5], off`:
   //  reads 16 bytes at 0x7f.., 8 bytes past the end of the hipMalloc region [0x7f.., 0x7f..)".
   std::string fault;
   uint64_t wave_instructions = 0;
@@ -50,7 +54,7 @@ struct DispatchResult {
   double host_seconds = 0;
 };
 
-DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-                            const DispatchOptions &options = {});
+DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
+                            const RegionSnapshot &memory, const DispatchOptions &options = {});
 
 }  // namespace flydsl::emu

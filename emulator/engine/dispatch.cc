@@ -1,0 +1,106 @@
+#include "emulator/engine/dispatch.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "emulator/engine/pool.h"
+#include "emulator/engine/workgroup.h"
+
+namespace flydsl::emu {
+namespace {
+
+std::string refusal(const Kernel &kernel, const Dispatch &dispatch) {
+  const std::string name = kernel.name + ": ";
+  if (!kernel.program) return name + "the kernel has no code";
+  const Program &p = *kernel.program;
+  const uint64_t offset = kernel.entry_address - p.base;
+  if (kernel.entry_address < p.base || offset % 4 || offset / 4 >= p.op_of_word.size() ||
+      p.op_of_word[offset / 4] < 0)
+    return name + "the entry address is not an instruction of its code";
+  if (kernel.wave_size != 64)
+    return name + "wave size " + std::to_string(kernel.wave_size) + ", only 64 is emulated";
+  uint64_t items = 1;
+  for (const uint32_t n : dispatch.block) items *= n;
+  if (items == 0 || items > 1024 || dispatch.block[0] > 1024 || dispatch.block[1] > 1024 ||
+      dispatch.block[2] > 1024)
+    return name + "work-group size " + std::to_string(dispatch.block[0]) + " x " +
+           std::to_string(dispatch.block[1]) + " x " + std::to_string(dispatch.block[2]) +
+           ", allowed are 1 to 1024 work-items";
+  if (items > kernel.max_workgroup_size)
+    return name + std::to_string(items) +
+           " work-items per work-group, the kernel was compiled for at most " +
+           std::to_string(kernel.max_workgroup_size);
+  constexpr uint64_t kLds = 160 * 1024;
+  if (uint64_t(kernel.lds_bytes) + dispatch.dynamic_lds_bytes > kLds)
+    return name + std::to_string(uint64_t(kernel.lds_bytes) + dispatch.dynamic_lds_bytes) +
+           " bytes of LDS, a compute unit has " + std::to_string(kLds);
+  return {};
+}
+
+// FLYDSL_EMU_INSTRUCTION_LIMIT: wave-instructions a work-group may execute before it counts as
+// hung; 0: no limit.
+uint64_t instruction_limit() {
+  const char *text = std::getenv("FLYDSL_EMU_INSTRUCTION_LIMIT");
+  return text ? std::strtoull(text, nullptr, 10) : 0;
+}
+
+}  // namespace
+
+DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
+                            const RegionSnapshot &memory, const DispatchOptions &options) {
+  DispatchResult result;
+  const auto start = std::chrono::steady_clock::now();
+  result.fault = refusal(kernel, dispatch);
+  if (!result.fault.empty()) {
+    result.ok = false;
+    return result;
+  }
+  DispatchPacket packet;
+  packet.setup = 3;
+  for (int i = 0; i < 3; ++i) {
+    packet.workgroup_size[i] = uint16_t(dispatch.block[i]);
+    packet.grid_size[i] = dispatch.grid[i] * dispatch.block[i];
+  }
+  packet.private_segment_size = kernel.private_bytes;
+  packet.group_segment_size = kernel.lds_bytes + dispatch.dynamic_lds_bytes;
+  packet.kernarg_address = reinterpret_cast<uint64_t>(dispatch.kernarg);
+
+  const uint64_t groups = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
+  const unsigned threads = thread_count(options.threads);
+  const uint64_t limit = instruction_limit();
+  std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
+  std::atomic<bool> cancel{false};
+  std::mutex mutex;
+  auto stop = [&](const std::string &why) {
+    std::lock_guard lock(mutex);
+    if (result.ok) result.fault = why;
+    result.ok = false;
+    cancel = true;
+  };
+  parallel_for(groups, threads, [&](uint64_t item, unsigned worker) {
+    if (cancel.load(std::memory_order_relaxed)) return;
+    try {
+      auto &runner = runners[worker];
+      if (!runner)
+        runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, limit);
+      const uint64_t row = item / dispatch.grid[0];
+      if (!runner->run(uint32_t(item % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
+                       uint32_t(row / dispatch.grid[1]), cancel))
+        stop(runner->fault());
+    } catch (const std::bad_alloc &) {
+      stop(kernel.name + ": the host has no memory for the registers of a work-group");
+    }
+  });
+  for (const auto &runner : runners)
+    if (runner) {
+      result.wave_instructions += runner->counts().wave_instructions;
+      result.mfma_flops += runner->counts().mfma_flops;
+    }
+  result.host_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace flydsl::emu

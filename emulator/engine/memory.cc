@@ -1,0 +1,179 @@
+#include "emulator/engine/memory.h"
+
+#include <time.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "emulator/isa/runtime.h"
+
+namespace flydsl::emu {
+namespace {
+
+std::string hex(uint64_t x) {
+  char s[24];
+  std::snprintf(s, sizeof s, "0x%" PRIx64, x);
+  return s;
+}
+
+void report(Wave &wave, const Op &op, int lane, const std::string &what) {
+  Group &g = *wave.memory->group;
+  const Program &p = *g.program;
+  const uint32_t index = uint32_t(&op - p.ops.data());
+  std::string s = g.kernel->name + ": work-group (" + std::to_string(g.id[0]) + "," +
+                  std::to_string(g.id[1]) + "," + std::to_string(g.id[2]) + ") wave " +
+                  std::to_string(wave.wave_in_group);
+  if (lane >= 0) s += " lane " + std::to_string(lane);
+  s += " at " + hex(p.offsets[index]) + " `" + p.text_of(index) + "`: " + what;
+  g.fault = s;
+  wave.stop = Stop::kFault;
+}
+
+std::string describe(const Group &g, uint64_t address, uint32_t bytes) {
+  if (const Region *r = g.regions->find(address)) {
+    if (address + bytes > r->end)
+      return std::to_string(address + bytes - r->end) + " past the end of the " + r->what +
+             " region [" + hex(r->begin) + ", " + hex(r->end) + ")";
+    return std::string("inside the read-only ") + r->what + " region [" + hex(r->begin) + ", " +
+           hex(r->end) + ")";
+  }
+  if (address < 4096) return "a null pointer";
+  const Region *r = g.regions->nearest(address);
+  if (!r) return "and no memory is allocated";
+  const std::string place = std::string(" the nearest region, ") + r->what + " [" + hex(r->begin) +
+                            ", " + hex(r->end) + ")";
+  return address >= r->end ? std::to_string(address - r->end) + " bytes past the end of" + place
+                           : std::to_string(r->begin - address) + " bytes before" + place;
+}
+
+void fault_address(Wave &wave, const Op &op, int lane, uint64_t address, uint32_t bytes,
+                   bool write) {
+  report(wave, op, lane,
+         std::string(write ? "writes " : "reads ") + std::to_string(bytes) + " bytes at " +
+             hex(address) + ", " + describe(*wave.memory->group, address, bytes));
+}
+
+}  // namespace
+
+void fault(Wave &wave, const Op &op, int lane, const char *what) {
+  if (what) return report(wave, op, lane, what);
+  const Program &p = *wave.memory->group->program;
+  report(wave, op, lane, p.refusals.at(uint32_t(&op - p.ops.data())));
+}
+
+void fault_value(Wave &wave, const Op &op, int lane, const char *what, uint64_t value) {
+  report(wave, op, lane, std::string(what) + " " + hex(value));
+}
+
+void fault_lds(Wave &wave, const Op &op, int lane, uint64_t offset, uint32_t bytes) {
+  report(wave, op, lane,
+         "accesses " + std::to_string(bytes) + " bytes of LDS at offset " + hex(offset) +
+             "; the work-group has " + std::to_string(wave.lds_bytes) + " bytes");
+}
+
+bool check_lanes(Wave &wave, const Op &op, const uint64_t *address, uint64_t mask, uint32_t bytes,
+                 bool write) {
+  Group &g = *wave.memory->group;
+  const Region *last = nullptr;
+  for (int lane = 0; lane < 64; ++lane) {
+    if (!(mask >> lane & 1)) continue;
+    const uint64_t a = address[lane];
+    if (last && a >= last->begin && a <= last->end && last->end - a >= bytes) continue;
+    const auto packet = reinterpret_cast<uint64_t>(g.packet);
+    if (!write && a >= packet && a + bytes <= packet + sizeof(DispatchPacket)) continue;
+    const Region *r = g.regions->find(a);
+    if (!r || r->end - a < bytes || (write && !r->writable)) {
+      fault_address(wave, op, lane, a, bytes, write);
+      return false;
+    }
+    last = r;
+  }
+  if (last) {
+    (write ? wave.wregion_begin : wave.region_begin) = last->begin;
+    (write ? wave.wregion_end : wave.region_end) = last->end;
+  }
+  return true;
+}
+
+bool check_scalar(Wave &wave, const Op &op, uint64_t address, uint32_t bytes) {
+  Group &g = *wave.memory->group;
+  const auto packet = reinterpret_cast<uint64_t>(g.packet);
+  if (address >= packet && address + bytes <= packet + sizeof(DispatchPacket)) return true;
+  const Region *r = g.regions->find(address);
+  if (r && r->end - address >= bytes) return true;
+  fault_address(wave, op, -1, address, bytes, false);
+  return false;
+}
+
+void queue_lds_copy(Wave &wave, const Op &op, uint64_t lds_offset, const uint8_t *data,
+                    uint64_t mask, uint32_t bytes) {
+  for (int lane = 0; lane < 64; ++lane) {
+    if (!(mask >> lane & 1)) continue;
+    const uint64_t at = lds_offset + uint64_t(lane) * bytes;
+    if (at > wave.lds_bytes || wave.lds_bytes - at < bytes)
+      return fault_lds(wave, op, lane, at, bytes);
+  }
+  // vmcnt counts to 63: with more in flight the hardware waits for the oldest.
+  constexpr uint32_t kMostInFlight = 63;
+  if (wave.copies_pending) land_lds_copies(wave, kMostInFlight);
+  for (int lane = 0; lane < 64; ++lane)
+    if (mask >> lane & 1) std::memset(wave.lds + lds_offset + uint64_t(lane) * bytes, 0xab, bytes);
+  wave.memory->copies.push_back({wave.vm_issued, lds_offset, mask, bytes,
+                                 std::vector<uint8_t>(data, data + 64 * size_t(bytes))});
+  wave.copies_pending = uint32_t(wave.memory->copies.size());
+}
+
+void land_lds_copies(Wave &wave, uint32_t newest_allowed_in_flight) {
+  auto &copies = wave.memory->copies;
+  while (!copies.empty() && wave.vm_issued - copies.front().sequence >= newest_allowed_in_flight) {
+    const Copy &c = copies.front();
+    for (int lane = 0; lane < 64; ++lane)
+      if (c.mask >> lane & 1)
+        std::memcpy(wave.lds + c.lds_offset + uint64_t(lane) * c.bytes,
+                    c.data.data() + size_t(lane) * c.bytes, c.bytes);
+    copies.pop_front();
+  }
+  wave.copies_pending = uint32_t(copies.size());
+}
+
+uint64_t code_address(const Wave &wave, uint32_t code_offset) {
+  return wave.memory->group->program->base + code_offset;
+}
+
+int32_t op_index_of(const Wave &wave, uint64_t address) {
+  const Program &p = *wave.memory->group->program;
+  const uint64_t offset = address - p.base;
+  if (address < p.base || offset % 4 || offset / 4 >= p.op_of_word.size()) return -1;
+  return p.op_of_word[offset / 4];
+}
+
+uint64_t realtime_counter() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return uint64_t(t.tv_sec) * 100000000 + uint64_t(t.tv_nsec) / 10;  // 100 MHz, as s_memrealtime
+}
+
+uint64_t special_value(const Wave &wave, uint32_t special) {
+  const uint64_t vcc = wave.s[kVcc] | uint64_t(wave.s[kVcc + 1]) << 32;
+  const uint64_t exec = wave.s[kExec] | uint64_t(wave.s[kExec + 1]) << 32;
+  switch (Special(special)) {
+    case Special::kVccz:
+      return vcc == 0;
+    case Special::kExecz:
+      return exec == 0;
+    case Special::kScc:
+      return wave.scc;
+    case Special::kSharedBase:
+      return uint64_t(1) << 48;  // isa/address.h
+    case Special::kSharedLimit:
+      return (uint64_t(1) << 48) + 0xffffffff;
+    case Special::kPrivateBase:
+      return uint64_t(1) << 49;
+    case Special::kPrivateLimit:
+      return (uint64_t(1) << 49) + 0xffffffff;
+  }
+  return 0;
+}
+
+}  // namespace flydsl::emu

@@ -1,0 +1,48 @@
+// What one wave needs of the engine besides its registers: region checks, faults, copies to LDS in
+// flight.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "emulator/engine/dispatch.h"
+#include "emulator/engine/program_impl.h"
+#include "emulator/isa/op.h"
+
+namespace flydsl::emu {
+
+// The AQL dispatch packet that kernels may read through the dispatch pointer (HSA specification,
+// "kernel dispatch packet"), as far as user code looks at it.
+struct DispatchPacket {
+  uint16_t header = 0, setup = 0, workgroup_size[3] = {}, reserved0 = 0;
+  uint32_t grid_size[3] = {}, private_segment_size = 0, group_segment_size = 0;
+  uint64_t kernel_object = 0, kernarg_address = 0, reserved1 = 0, completion_signal = 0;
+};
+static_assert(sizeof(DispatchPacket) == 64);
+
+// Shared by the waves of one work-group and reused for the next.
+struct Group {
+  const Kernel *kernel = nullptr;
+  const Program *program = nullptr;
+  const RegionSnapshot *regions = nullptr;
+  const DispatchPacket *packet = nullptr;
+  uint32_t id[3] = {};
+  std::string fault;
+};
+
+struct Copy {
+  uint32_t sequence;  // value of Wave::vm_issued after its issue
+  uint64_t lds_offset;
+  uint64_t mask;
+  uint32_t bytes;  // a lane
+  std::vector<uint8_t> data;
+};
+
+struct Memory {
+  Group *group = nullptr;
+  std::deque<Copy> copies;  // oldest first
+};
+
+}  // namespace flydsl::emu

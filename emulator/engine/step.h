@@ -1,0 +1,64 @@
+// The instruction loop of one wave, with hooks for checks and timing.
+#pragma once
+
+#include <xmmintrin.h>
+
+#include "emulator/isa/op.h"
+
+namespace flydsl::emu {
+
+// A Hooks policy sees every instruction; Op carries its operands, so a policy can read the
+// registers and addresses an instruction is about to use. NoHooks compiles to nothing.
+struct NoHooks {
+  void before(Wave &, const Op &) {}
+  void after(Wave &, const Op &) {}
+};
+
+constexpr uint32_t kHostDefault =
+    0x1f80;  // MXCSR: round to nearest, denormals kept, exceptions masked
+
+// Host control word for 2 bits of rounding and 2 of denormals as MODE has them (CDNA3 ISA, "MODE
+// register").
+inline uint32_t host_control(uint32_t round, uint32_t denormals) {
+  constexpr uint32_t kRound[4] = {0x0000, 0x4000, 0x2000, 0x6000};
+  return kHostDefault | kRound[round & 3] | (denormals & 1 ? 0 : 0x0040) |
+         (denormals & 2 ? 0 : 0x8000);
+}
+inline bool mode_is_default(uint32_t mode) {
+  return (mode & 0xff) == 0xf0;
+}
+
+// Runs up to `budget` instructions; returns how many ran. wave.stop says why it ended early.
+template <class Hooks>
+uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
+  const uint64_t start = budget;
+  const Op *ops = wave.ops;
+  while (budget && wave.stop == Stop::kNone) {
+    if (mode_is_default(wave.mode)) {
+      do {
+        const Op &op = ops[wave.pc++];
+        hooks.before(wave, op);
+        op.run(wave, op);
+        hooks.after(wave, op);
+      } while (--budget && wave.stop == Stop::kNone);
+    } else {
+      const uint32_t m = wave.mode;
+      const uint32_t control[] = {kHostDefault, kHostDefault, host_control(m, m >> 4),
+                                  host_control(m >> 2, m >> 6), kHostDefault};
+      uint32_t current = kHostDefault;
+      do {
+        const Op &op = ops[wave.pc++];
+        hooks.before(wave, op);
+        if (op.fp != FpClass::kNone && control[unsigned(op.fp)] != current)
+          _mm_setcsr(current = control[unsigned(op.fp)]);
+        op.run(wave, op);
+        hooks.after(wave, op);
+      } while (--budget && wave.stop == Stop::kNone);
+      _mm_setcsr(kHostDefault);
+    }
+    if (wave.stop == Stop::kMode) wave.stop = Stop::kNone;
+  }
+  return start - budget;
+}
+
+}  // namespace flydsl::emu

@@ -1,0 +1,185 @@
+#include "emulator/engine/workgroup.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "emulator/engine/step.h"
+
+namespace flydsl::emu {
+namespace {
+
+constexpr size_t kRegisterWords = 512 * 64;
+// Long enough to amortise switching, short enough that a wave that spins on another's flag does not
+// dominate.
+constexpr uint64_t kQuantum = 20000;
+constexpr uint8_t kPoison = 0xab;
+
+uint32_t bit(uint32_t x, int n) {
+  return x >> n & 1;
+}
+
+}  // namespace
+
+struct WorkgroupRunner::Buffer {
+  explicit Buffer(size_t bytes)
+      : data(static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64))) {
+    if (!data) throw std::bad_alloc();
+  }
+  ~Buffer() { std::free(data); }
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+  uint8_t *data;
+};
+
+WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
+                                 const RegionSnapshot &memory, const DispatchPacket &packet,
+                                 uint64_t instruction_limit)
+    : kernel_(kernel), dispatch_(dispatch), packet_(packet), instruction_limit_(instruction_limit) {
+  work_items_ = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
+  waves_count_ = (work_items_ + 63) / 64;
+  lds_bytes_ = kernel.lds_bytes + dispatch.dynamic_lds_bytes;
+  group_.kernel = &kernel;
+  group_.program = kernel.program.get();
+  group_.regions = &memory;
+  group_.packet = &packet;
+  memories_.resize(waves_count_);
+  registers_ = std::make_unique<Buffer>(size_t(waves_count_) * kRegisterWords * 4);
+  states_ = std::make_unique<Buffer>(size_t(waves_count_) * sizeof(Wave));
+  lds_ = std::make_unique<Buffer>(lds_bytes_);
+  scratch_ = std::make_unique<Buffer>(size_t(waves_count_) * 64 * kernel.private_bytes);
+  for (uint32_t i = 0; i < waves_count_; ++i) {
+    auto *wave = new (states_->data + i * sizeof(Wave)) Wave();
+    memories_[i].group = &group_;
+    waves_.push_back(wave);
+  }
+}
+
+WorkgroupRunner::~WorkgroupRunner() = default;
+
+// Initial registers: LLVM "User Guide for AMDGPU Backend", Initial Kernel Execution State.
+void WorkgroupRunner::start_wave(uint32_t index) {
+  Wave &w = *waves_[index];
+  const Program &p = *kernel_.program;
+  w.v = reinterpret_cast<uint32_t *>(registers_->data) + index * kRegisterWords;
+  w.base[0] = w.v;
+  w.base[1] = p.pool;
+  w.ops = p.ops.data();
+  w.scc = 0;
+  w.stop = Stop::kNone;
+  w.lds = lds_->data;
+  w.lds_bytes = lds_bytes_;
+  w.scratch = scratch_->data + size_t(index) * 64 * kernel_.private_bytes;
+  w.scratch_bytes = kernel_.private_bytes;
+  w.memory = &memories_[index];
+  w.memory->copies.clear();
+  w.region_begin = w.region_end = w.wregion_begin = w.wregion_end = 0;
+  w.vm_issued = w.copies_pending = 0;
+  w.mfma_flops = 0;
+  w.wave_in_group = index;
+  w.hw_id = index;
+  const uint32_t rsrc1 = kernel_.compute_pgm_rsrc1;
+  w.mode = (rsrc1 >> 12 & 0xff) | bit(rsrc1, 21) << 8 | bit(rsrc1, 23) << 9;
+
+  // Undefined registers hold a pattern that is equal from run to run.
+  std::memset(w.v, kPoison, size_t(p.vector_rows) * 256);
+  std::memset(w.v + 256 * 64, kPoison, size_t(p.accumulation_rows) * 256);
+  std::memset(w.s, kPoison, sizeof w.s);
+
+  uint32_t n = 0;
+  auto set = [&](uint64_t value, int words) {
+    for (int i = 0; i < words && n < 102; ++i) w.s[n++] = uint32_t(value >> (32 * i));
+  };
+  const uint32_t properties = kernel_.kernel_code_properties;
+  const auto kernarg = reinterpret_cast<uint64_t>(dispatch_.kernarg);
+  if (bit(properties, 0)) {
+    set(reinterpret_cast<uint64_t>(w.scratch), 2);
+    set(0, 2);
+  }
+  if (bit(properties, 1)) set(reinterpret_cast<uint64_t>(&packet_), 2);
+  if (bit(properties, 2)) set(0, 2);
+  if (bit(properties, 3)) set(kernarg, 2);
+  if (bit(properties, 4)) set(0, 2);
+  if (bit(properties, 5)) set(0, 2);
+  if (bit(properties, 6)) set(kernel_.private_bytes, 1);
+  const uint32_t preload = kernel_.kernarg_preload & 0x7f,
+                 preload_offset = kernel_.kernarg_preload >> 7;
+  for (uint32_t i = 0; i < preload && dispatch_.kernarg; ++i) {
+    const uint64_t at = 4 * uint64_t(preload_offset + i);
+    uint32_t word = 0;
+    if (at + 4 <= kernel_.kernarg_bytes)
+      std::memcpy(&word, static_cast<const uint8_t *>(dispatch_.kernarg) + at, 4);
+    set(word, 1);
+  }
+  const uint32_t rsrc2 = kernel_.compute_pgm_rsrc2;
+  n = rsrc2 >> 1 & 31;
+  for (int axis = 0; axis < 3; ++axis)
+    if (bit(rsrc2, 7 + axis)) set(group_.id[axis], 1);
+  if (bit(rsrc2, 10)) set(0, 1);
+
+  // gfx90a and later pack the three work-item ids into v0.
+  const uint32_t bx = dispatch_.block[0], by = dispatch_.block[1];
+  for (uint32_t lane = 0; lane < 64; ++lane) {
+    const uint32_t id = index * 64 + lane;
+    w.v[lane] = id % bx | (id / bx % by) << 10 | (id / (bx * by)) << 20;
+  }
+  const uint32_t active = work_items_ - index * 64;
+  const uint64_t exec = active >= 64 ? ~uint64_t(0) : (uint64_t(1) << active) - 1;
+  w.s[kExec] = uint32_t(exec);
+  w.s[kExec + 1] = uint32_t(exec >> 32);
+  w.pc = uint32_t(p.op_of_word[(kernel_.entry_address - p.base) / 4]);
+}
+
+bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<bool> &cancel) {
+  group_.id[0] = x;
+  group_.id[1] = y;
+  group_.id[2] = z;
+  group_.fault.clear();
+  std::memset(lds_->data, kPoison, lds_bytes_);
+  std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * kernel_.private_bytes);
+  for (uint32_t i = 0; i < waves_count_; ++i) start_wave(i);
+
+  NoHooks hooks;
+  uint32_t left = waves_count_;  // waves that have not ended
+  uint64_t executed = 0;
+  while (left && !cancel.load(std::memory_order_relaxed)) {
+    uint32_t at_barrier = 0;
+    for (Wave *wave : waves_) {
+      if (wave->stop == Stop::kEnd) continue;
+      if (wave->stop != Stop::kBarrier) {
+        executed += run_wave(*wave, kQuantum, hooks);
+        if (wave->stop == Stop::kFault) {
+          counts_.wave_instructions += executed;
+          return false;
+        }
+        if (wave->stop == Stop::kYield) wave->stop = Stop::kNone;
+        if (wave->stop == Stop::kEnd) {
+          counts_.mfma_flops += wave->mfma_flops;
+          --left;
+        }
+      }
+      at_barrier += wave->stop == Stop::kBarrier;
+    }
+    // Waves that have ended no longer take part in barriers.
+    if (left && at_barrier == left)
+      for (Wave *wave : waves_)
+        if (wave->stop == Stop::kBarrier) wave->stop = Stop::kNone;
+    if (instruction_limit_ && executed > instruction_limit_) {
+      std::string where;
+      for (const Wave *wave : waves_)
+        if (wave->stop != Stop::kEnd) {
+          const uint32_t at = wave->stop == Stop::kBarrier ? wave->pc - 1 : wave->pc;
+          where += "; wave " + std::to_string(wave->wave_in_group) + " at `" +
+                   kernel_.program->text_of(at) + "`";
+        }
+      group_.fault = kernel_.name + ": work-group (" + std::to_string(x) + "," + std::to_string(y) +
+                     "," + std::to_string(z) + ") passed the limit of " +
+                     std::to_string(instruction_limit_) + " wave-instructions" + where;
+      return false;
+    }
+  }
+  counts_.wave_instructions += executed;
+  return true;
+}
+
+}  // namespace flydsl::emu

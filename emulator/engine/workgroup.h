@@ -1,0 +1,47 @@
+// One host thread's place to run work-groups: registers, LDS and scratch, reused from group to
+// group.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/engine/memory.h"
+
+namespace flydsl::emu {
+
+struct GroupCounts {
+  uint64_t wave_instructions = 0;
+  uint64_t mfma_flops = 0;
+};
+
+class WorkgroupRunner {
+ public:
+  WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
+                  const DispatchPacket &packet, uint64_t instruction_limit);
+  ~WorkgroupRunner();
+
+  // Runs work-group (x, y, z) to its end. False after a fault, described in fault(). `cancel` ends
+  // it early.
+  bool run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<bool> &cancel);
+  const std::string &fault() const { return group_.fault; }
+  GroupCounts counts() const { return counts_; }
+
+ private:
+  struct Buffer;
+  void start_wave(uint32_t index);
+
+  const Kernel &kernel_;
+  const Dispatch &dispatch_;
+  const DispatchPacket &packet_;
+  uint64_t instruction_limit_;
+  uint32_t work_items_, waves_count_, lds_bytes_;
+  Group group_;
+  std::vector<Memory> memories_;
+  std::unique_ptr<Buffer> registers_, states_, lds_, scratch_;
+  std::vector<Wave *> waves_;
+  GroupCounts counts_;
+};
+
+}  // namespace flydsl::emu

@@ -1,0 +1,202 @@
+#include "emulator/isa/decode.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "emulator/isa/text.h"
+
+namespace flydsl::emu {
+namespace {
+
+bool ends_with(std::string_view s, std::string_view suffix) {
+  return s.size() >= suffix.size() && s.substr(s.size() - suffix.size()) == suffix;
+}
+
+// Removes encoding suffixes and notes those that change the meaning.
+std::string_view bare(std::string_view mnemonic, uint16_t &flags) {
+  if (ends_with(mnemonic, "_dpp")) {
+    flags |= kDpp;
+    mnemonic.remove_suffix(4);
+  }
+  if (ends_with(mnemonic, "_sdwa")) {
+    flags |= kSdwa;
+    mnemonic.remove_suffix(5);
+  }
+  if (ends_with(mnemonic, "_e32") || ends_with(mnemonic, "_e64")) mnemonic.remove_suffix(4);
+  return mnemonic;
+}
+
+// "[1,0,1]" -> bits 0, 1, 2
+bool bit_list(std::string_view text, uint8_t &bits) {
+  bits = 0;
+  int n = 0;
+  for (const char c : text) {
+    if (c == '0' || c == '1')
+      bits |= uint8_t((c - '0') << n++);
+    else if (c != '[' && c != ']' && c != ',')
+      return false;
+  }
+  return true;
+}
+
+bool is_one_of(std::string_view s, std::initializer_list<const char *> names) {
+  for (const char *name : names)
+    if (s == name) return true;
+  return false;
+}
+
+// False: not understood.
+bool apply_modifier(std::string_view name, std::string_view value, const Row &row, Op &op,
+                    std::string &refusal) {
+  int64_t number = 0;
+  const bool numeric = parse_integer(value, number);
+  auto unsupported = [&] { refusal = "modifier " + std::string(name) + " is not emulated here"; };
+  if (op.flags & (kDpp | kSdwa)) {
+    // Their fields are taken from the encoding.
+    if (is_one_of(name, {"quad_perm", "row_shl", "row_shr", "row_ror", "row_mirror",
+                         "row_half_mirror", "row_bcast", "row_newbcast", "wave_shl", "wave_rol",
+                         "wave_shr", "wave_ror", "row_mask", "bank_mask", "bound_ctrl", "dst_sel",
+                         "dst_unused", "src0_sel", "src1_sel"}))
+      return true;
+  }
+  if (name == "clamp") {
+    op.flags |= kClamp;
+  } else if (name == "mul" && numeric) {
+    op.omod = number == 2 ? 1 : 2;
+  } else if (name == "div") {
+    op.omod = 3;
+  } else if (name == "op_sel") {
+    if (!(row.flags & (kRowPacked | kRowOpSel)) || !bit_list(value, op.op_sel)) unsupported();
+    if (row.flags & kRowOpSel) op.flags |= kOpSel;
+  } else if (name == "op_sel_hi") {
+    if (!(row.flags & kRowPacked) || !bit_list(value, op.op_sel_hi)) unsupported();
+  } else if (name == "neg_lo") {
+    if (!(row.flags & kRowPacked) || !bit_list(value, op.neg_lo)) unsupported();
+  } else if (name == "neg_hi") {
+    if (!(row.flags & kRowPacked) || !bit_list(value, op.neg_hi)) unsupported();
+  } else if (is_one_of(name, {"cbsz", "abid", "blgp"}) && numeric) {
+    if (!(row.flags & kRowMfma) || std::strstr(row.name, "_f64")) unsupported();
+    (name == "cbsz" ? op.cbsz : name == "abid" ? op.abid : op.blgp) = uint8_t(number);
+  } else if (name == "bitop3" && numeric) {
+    op.imm = int32_t(number);
+  } else if (row.flags & kRowDs) {
+    if (name != "offset" && name != "offset0" && name != "offset1")
+      unsupported();  // value: from the encoding
+  } else if (row.flags & kRowMemory) {
+    if (name == "offset" && numeric)
+      op.imm = int32_t(number);
+    else if (name == "sc0" || name == "glc")
+      op.flags |= kGlc;
+    else if (name == "lds")
+      op.flags |= kLdsCopy;
+    else if (name == "offen")
+      op.flags |= kOffen;
+    else if (name == "idxen")
+      op.flags |= kIdxen;
+    else if (!is_one_of(name, {"sc1", "nt", "slc", "scc"}))
+      unsupported();
+  } else {
+    unsupported();
+  }
+  return refusal.empty();
+}
+
+FpClass class_of(const char *shape, bool integer_family) {
+  if (integer_family) return FpClass::kNone;
+  if (std::strchr(shape, 'd')) return FpClass::kF64;
+  if (*shape == 'h' || std::strchr(shape, 'p')) return FpClass::kF16;
+  if (std::strpbrk(shape, "fP")) return FpClass::kF32;
+  if (std::strchr(shape, 'h')) return FpClass::kF16;
+  return FpClass::kDefault;
+}
+
+bool float_type(char t) {
+  return t == 'f' || t == 'h' || t == 'd' || t == 'P';
+}
+
+// Consistency of what was parsed with what the semantics take.
+std::string check(const Row &row, const Op &op) {
+  for (int n = 0; n < op.operands; ++n) {
+    const Operand &o = op.o[n];
+    if (o.mods & (kNeg | kAbs) && !float_type(o.type) && o.type != 'b')
+      return "sign modifier on an operand that is not floating point";
+    if (o.mods && (row.flags & kRowMfma)) return "sign modifier on a matrix operand";
+  }
+  const char to = op.first_source ? op.o[0].type : 0;
+  const bool packed = row.flags & kRowPacked;
+  if (op.flags & kClamp && !float_type(to) && !packed && !(row.flags & kRowIntClamp))
+    return "modifier clamp is not emulated here";
+  if (op.omod && !float_type(to)) return "output modifier on a result that is not floating point";
+  if ((op.flags & (kDpp | kSdwa)) && (row.flags & kRowNoVop))
+    return "DPP or SDWA form is not emulated";
+  return {};
+}
+
+}  // namespace
+
+Decoded decode_instruction(Level level, const std::string &text, const uint8_t *bytes, size_t size,
+                           ConstantPool &pool) {
+  Decoded d;
+  Op &op = d.op;
+  const Line line = split_line(text);
+  const std::string_view mnemonic = bare(line.mnemonic, op.flags);
+  const Found found = find_row(level, mnemonic);
+  if (!found.row) {
+    d.refusal = "this instruction is not emulated";
+    return d;
+  }
+  const Row &row = *found.row;
+  op.run = row.run;
+  op.fp = row.flags & kRowMfma ? FpClass::kDefault : class_of(row.shape, found.integer_family);
+  uint32_t words[2] = {};
+  std::memcpy(words, bytes, size < 8 ? size : 8);
+  op.control = words[1];
+  op.imm = 0;
+  if (row.flags & kRowDs) op.imm = int32_t(words[0] & 0xffff);
+  if ((op.flags & kDpp) && (words[1] >> 18 & 1)) d.refusal = "DPP fetch-inactive is not emulated";
+
+  size_t next = 0;
+  const char *shape = row.shape;
+  bool simm16 = false, open_ended = false;
+  for (; *shape; ++shape) {
+    const char c = *shape;
+    if (c == '=' || c == '&') {
+      op.first_source = op.operands;
+    } else if (c == 'k') {
+      op.imm = int16_t(words[0] & 0xffff);
+      simm16 = true;
+    } else if (c == 'x') {
+      ++next;
+    } else if (c == '*') {
+      open_ended = true;
+      for (; next < line.operands.size() && op.operands < 6; ++next)
+        if (!parse_operand(line.operands[next], 'i', pool, op.o[op.operands++], d.refusal))
+          return d;
+    } else {
+      if (next >= line.operands.size()) {
+        d.refusal = "fewer operands than expected";
+        return d;
+      }
+      if (!parse_operand(line.operands[next++], c, pool, op.o[op.operands++], d.refusal)) return d;
+    }
+  }
+  if (!simm16 && !open_ended && next != line.operands.size()) {
+    d.refusal = "more operands than expected";
+    return d;
+  }
+  if (!simm16)
+    for (const auto &[name, value] : line.modifiers)
+      if (!apply_modifier(name, value, row, op, d.refusal)) return d;
+  d.branch = row.flags & kRowBranch;
+  // Three-source fp16 and 16-bit integer operations of gfx9 keep the other half of the register
+  // (LLVM SIInstrInfo, the _gfx9 opcodes), as every operation does whose op_sel was written out.
+  if (!std::strncmp(row.shape, "h=hhh", 5) && (row.flags & kRowOpSel)) op.flags |= kOpSel;
+  const char to = op.first_source ? op.o[0].type : 0;
+  if ((op.flags & (kSdwa | kDpp)) || op.omod || ((op.flags & kClamp) && float_type(to)) ||
+      ((op.flags & kOpSel) && to == 'h'))
+    op.flags |= kWriteSpecial;
+  if (d.refusal.empty()) d.refusal = check(row, op);
+  return d;
+}
+
+}  // namespace flydsl::emu

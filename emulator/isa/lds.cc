@@ -1,0 +1,217 @@
+// LDS: reads, writes, transpose reads, and the lane permutations that use the LDS crossbar without
+// memory.
+#include "emulator/isa/lanes.h"
+
+namespace flydsl::emu::FLYDSL_EMU_LEVEL {
+namespace {
+
+// Adds the offset to 64 byte addresses and checks `bytes` at each enabled lane. The sum does not
+// wrap: an address past the end is out of range (CDNA3 ISA, "LDS access").
+inline bool addresses(Wave &w, const Op &op, const uint32_t *a, uint32_t offset, uint32_t bytes,
+                      uint32_t *out) {
+  const uint64_t exec = exec_of(w);
+  if (w.lds_bytes < bytes) {
+    if (exec)
+      fault_lds(w, op, __builtin_ctzll(exec), a[__builtin_ctzll(exec)] + uint64_t(offset), bytes);
+    return exec == 0;
+  }
+  const uint32_t limit = w.lds_bytes - bytes;
+  alignas(64) uint32_t bad[64];
+  LANES {
+    const uint32_t x = a[i] + offset;
+    out[i] = x;
+    bad[i] = x > limit || x < offset ? ~0u : 0u;
+  }
+  const uint64_t m = mask_of(bad) & exec;
+  if (__builtin_expect(m == 0, 1)) return true;
+  const int lane = __builtin_ctzll(m);
+  fault_lds(w, op, lane, uint64_t(a[lane]) + offset, bytes);
+  return false;
+}
+
+// Reads kWords words a lane into rows first.. of w.out.
+template <int kWords>
+inline void gather(Wave &w, const uint32_t *address, int first) {
+  const uint8_t *lds = w.lds;
+  FOR_EACH_LANE(i, exec_of(w)) {
+    uint32_t t[kWords];
+    memcpy(t, lds + address[i], sizeof t);
+    for (int k = 0; k < kWords; ++k) w.out[(first + k) * 64 + i] = t[k];
+  }
+}
+inline void write_rows(Wave &w, const Op &op, int rows) {
+  uint32_t *d = w.v + op.o[0].index * 64;
+  for (int r = 0; r < rows; ++r) store_masked(d + 64 * r, w.out + 64 * r, exec_of(w));
+}
+
+template <int kWords>
+void read(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64];
+  if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), 4 * kWords, a)) return;
+  gather<kWords>(w, a, 0);
+  write_rows(w, op, kWords);
+}
+template <class T, int kShift>  // sub-word reads; kShift 16 writes the high half, -1 the whole
+                                // register, 0 the low half
+                                void read_small(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64];
+  if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), sizeof(T), a)) return;
+  uint32_t *d = w.v + op.o[0].index * 64;
+  FOR_EACH_LANE(i, exec_of(w)) {
+    T t;
+    memcpy(&t, w.lds + a[i], sizeof t);
+    const uint32_t x = uint32_t(int32_t(t));
+    d[i] = kShift < 0 ? x
+           : kShift   ? (d[i] & 0xffff) | x << 16
+                      : (d[i] & 0xffff0000u) | (x & 0xffff);
+  }
+}
+template <int kWords, int kStride>
+void read2(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64], b[64];
+  const uint32_t *p = source(w, op, 1);
+  const uint32_t o0 = (uint32_t(op.imm) & 0xff) * kStride,
+                 o1 = (uint32_t(op.imm) >> 8 & 0xff) * kStride;
+  if (!addresses(w, op, p, o0, 4 * kWords, a) || !addresses(w, op, p, o1, 4 * kWords, b)) return;
+  gather<kWords>(w, a, 0);
+  gather<kWords>(w, b, kWords);
+  write_rows(w, op, 2 * kWords);
+}
+
+inline const uint32_t *row(Wave &w, const Op &op, int n) {
+  return w.base[0] + op.o[n].index * 64;
+}
+
+template <int kWords>
+inline void scatter(Wave &w, const uint32_t *address, const uint32_t *data) {
+  FOR_EACH_LANE(i, exec_of(w)) {
+    uint32_t t[kWords];
+    for (int k = 0; k < kWords; ++k) t[k] = data[64 * k + i];
+    memcpy(w.lds + address[i], t, sizeof t);
+  }
+}
+template <int kWords>
+void write(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64];
+  if (!addresses(w, op, source(w, op, 0), uint32_t(op.imm), 4 * kWords, a)) return;
+  scatter<kWords>(w, a, row(w, op, 1));
+}
+template <class T, int kShift>
+void write_small(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64];
+  if (!addresses(w, op, source(w, op, 0), uint32_t(op.imm), sizeof(T), a)) return;
+  const uint32_t *d = row(w, op, 1);
+  FOR_EACH_LANE(i, exec_of(w)) {
+    const T t = T(d[i] >> kShift);
+    memcpy(w.lds + a[i], &t, sizeof t);
+  }
+}
+template <int kWords, int kStride>
+void write2(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64], b[64];
+  const uint32_t *p = source(w, op, 0);
+  const uint32_t o0 = (uint32_t(op.imm) & 0xff) * kStride,
+                 o1 = (uint32_t(op.imm) >> 8 & 0xff) * kStride;
+  if (!addresses(w, op, p, o0, 4 * kWords, a) || !addresses(w, op, p, o1, 4 * kWords, b)) return;
+  scatter<kWords>(w, a, row(w, op, 1));
+  scatter<kWords>(w, b, row(w, op, 2));
+}
+
+// Transpose read: each lane fetches 64 bits; inside 16 lanes, element n of lane l comes from lane
+// 4 n + (l >> 2 & 3), element l & 3 (two public implementations agree).
+void read_b64_tr_b16(Wave &w, const Op &op) {
+  alignas(64) uint32_t a[64];
+  const uint64_t exec = exec_of(w);
+  for (int g = 0; g < 64; g += 16) {
+    const uint64_t group = exec >> g & 0xffff;
+    if (group && group != 0xffff)
+      return fault(w, op, g, "transpose read with some of 16 lanes disabled");
+  }
+  if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), 8, a)) return;
+  uint16_t tile[64][4] = {};
+  FOR_EACH_LANE(i, exec) memcpy(tile[i], w.lds + a[i], 8);
+  for (int l = 0; l < 64; ++l) {
+    const uint16_t(*g)[4] = tile + (l & ~15);
+    const int from = l >> 2 & 3, e = l & 3;
+    w.out[l] = uint32_t(g[from][e]) | uint32_t(g[4 + from][e]) << 16;
+    w.out[64 + l] = uint32_t(g[8 + from][e]) | uint32_t(g[12 + from][e]) << 16;
+  }
+  write_rows(w, op, 2);
+}
+
+void bpermute(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *d = row(w, op, 2);
+  const uint64_t exec = exec_of(w);
+  for (int i = 0; i < 64; ++i) {
+    const uint32_t from = (a[i] + uint32_t(op.imm)) >> 2 & 63;
+    w.out[i] = exec >> from & 1 ? d[from] : 0;
+  }
+  write_rows(w, op, 1);
+}
+void permute(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *d = row(w, op, 2);
+  LANES w.out[i] = 0;
+  for (int i = 0; i < 64; ++i)
+    if (exec_of(w) >> i & 1) w.out[(a[i] + uint32_t(op.imm)) >> 2 & 63] = d[i];
+  write_rows(w, op, 1);
+}
+// Offset bit 15: quad permutation; else and, or, xor masks inside 32 lanes (CDNA3 ISA,
+// DS_SWIZZLE_B32).
+void swizzle(Wave &w, const Op &op) {
+  const uint32_t *d = source(w, op, 1), pattern = uint32_t(op.imm) & 0xffff;
+  const uint64_t exec = exec_of(w);
+  if (pattern >= 0xc000) return fault(w, op, -1, "swizzle rotate and FFT modes are not emulated");
+  for (int i = 0; i < 64; ++i) {
+    const int from =
+        pattern & 0x8000
+            ? (i & ~3) | int(pattern >> (2 * (i & 3)) & 3)
+            : (i & 32) | int(((uint32_t(i & 31) & (pattern & 31)) | (pattern >> 5 & 31)) ^
+                             (pattern >> 10 & 31));
+    w.out[i] = exec >> from & 1 ? d[from] : 0;
+  }
+  write_rows(w, op, 1);
+}
+void nop(Wave &, const Op &) {}
+
+}  // namespace
+
+const Row rows_lds[] = {
+    {"ds_read_b32", "i=i", read<1>, kRowDs},
+    {"ds_read_b64", "l=i", read<2>, kRowDs},
+    {"ds_read_b96", "l=i", read<3>, kRowDs},
+    {"ds_read_b128", "l=i", read<4>, kRowDs},
+    {"ds_read_u8", "i=i", read_small<uint8_t, -1>, kRowDs},
+    {"ds_read_i8", "i=i", read_small<int8_t, -1>, kRowDs},
+    {"ds_read_u16", "i=i", read_small<uint16_t, -1>, kRowDs},
+    {"ds_read_i16", "i=i", read_small<int16_t, -1>, kRowDs},
+    {"ds_read_u8_d16", "i&i", read_small<uint8_t, 0>, kRowDs},
+    {"ds_read_u8_d16_hi", "i&i", read_small<uint8_t, 16>, kRowDs},
+    {"ds_read_i8_d16", "i&i", read_small<int8_t, 0>, kRowDs},
+    {"ds_read_i8_d16_hi", "i&i", read_small<int8_t, 16>, kRowDs},
+    {"ds_read_u16_d16", "i&i", read_small<uint16_t, 0>, kRowDs},
+    {"ds_read_u16_d16_hi", "i&i", read_small<uint16_t, 16>, kRowDs},
+    {"ds_read2_b32", "l=i", read2<1, 4>, kRowDs},
+    {"ds_read2_b64", "l=i", read2<2, 8>, kRowDs},
+    {"ds_read2st64_b32", "l=i", read2<1, 256>, kRowDs},
+    {"ds_read2st64_b64", "l=i", read2<2, 512>, kRowDs},
+    {"ds_read_b64_tr_b16", "l=i", read_b64_tr_b16, kRowDs},
+    {"ds_write_b8", "=ii", write_small<uint8_t, 0>, kRowDs},
+    {"ds_write_b8_d16_hi", "=ii", write_small<uint8_t, 16>, kRowDs},
+    {"ds_write_b16", "=ii", write_small<uint16_t, 0>, kRowDs},
+    {"ds_write_b16_d16_hi", "=ii", write_small<uint16_t, 16>, kRowDs},
+    {"ds_write_b32", "=ii", write<1>, kRowDs},
+    {"ds_write_b64", "=il", write<2>, kRowDs},
+    {"ds_write_b96", "=il", write<3>, kRowDs},
+    {"ds_write_b128", "=il", write<4>, kRowDs},
+    {"ds_write2_b32", "=iii", write2<1, 4>, kRowDs},
+    {"ds_write2_b64", "=ill", write2<2, 8>, kRowDs},
+    {"ds_write2st64_b32", "=iii", write2<1, 256>, kRowDs},
+    {"ds_write2st64_b64", "=ill", write2<2, 512>, kRowDs},
+    {"ds_bpermute_b32", "i=ii", bpermute, kRowDs},
+    {"ds_permute_b32", "i=ii", permute, kRowDs},
+    {"ds_swizzle_b32", "i=i", swizzle, kRowDs},
+    {"ds_nop", "=*", nop, kRowDs},
+    {nullptr, nullptr, nullptr},
+};
+
+}  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

@@ -1,0 +1,74 @@
+#include "emulator/isa/table.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+namespace flydsl::emu {
+namespace {
+
+struct Family {
+  const char *name;
+  const Row *rows[3];  // by level
+};
+
+#define FLYDSL_EMU_FAMILY(family) \
+  {#family, {base::rows_##family, avx2::rows_##family, avx512::rows_##family}},
+const Family kFamilies[] = {FLYDSL_EMU_FAMILIES(FLYDSL_EMU_FAMILY)};
+
+bool is_integer(const char *name) {
+  for (const char *n :
+       {"salu", "control", "smem", "valu_int", "valu_int64", "lane", "lds", "global", "buffer"})
+    if (!std::strcmp(n, name)) return true;
+  return false;
+}
+
+using Table = std::unordered_map<std::string_view, Found>;
+
+Table build(Level level) {
+  Table table;
+  for (const Family &family : kFamilies)
+    for (const Row *row = family.rows[int(level)]; row->name; ++row)
+      table.emplace(row->name, Found{row, is_integer(family.name)});
+  return table;
+}
+
+}  // namespace
+
+bool level_supported(Level level) {
+  switch (level) {
+    case Level::kBase:
+      return true;
+    case Level::kAvx2:
+      return __builtin_cpu_supports("x86-64-v3");
+    case Level::kAvx512:
+      return __builtin_cpu_supports("x86-64-v4");
+  }
+  return false;
+}
+
+Level host_level() {
+  static const Level level = [] {
+    Level best = level_supported(Level::kAvx512) ? Level::kAvx512
+                 : level_supported(Level::kAvx2) ? Level::kAvx2
+                                                 : Level::kBase;
+    if (const char *name = std::getenv("FLYDSL_EMU_ISA")) {
+      Level asked = best;
+      if (!std::strcmp(name, "base")) asked = Level::kBase;
+      if (!std::strcmp(name, "avx2")) asked = Level::kAvx2;
+      if (!std::strcmp(name, "avx512")) asked = Level::kAvx512;
+      if (level_supported(asked)) best = asked;
+    }
+    return best;
+  }();
+  return level;
+}
+
+Found find_row(Level level, std::string_view mnemonic) {
+  static const Table tables[3] = {build(Level::kBase), build(Level::kAvx2), build(Level::kAvx512)};
+  const Table &table = tables[int(level)];
+  const auto it = table.find(mnemonic);
+  return it == table.end() ? Found{} : it->second;
+}
+
+}  // namespace flydsl::emu

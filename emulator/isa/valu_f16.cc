@@ -1,0 +1,98 @@
+// fp16 arithmetic on lanes. The hardware rounds once from the exact result; here the operation runs
+// in fp32 or fp64, wide enough that rounding twice gives the same (24 >= 2 * 11 + 2 for +, -, *;
+// fma through round to odd).
+#include "emulator/isa/fp_lane.h"
+
+namespace flydsl::emu::FLYDSL_EMU_LEVEL {
+namespace {
+
+// A function of fp32 values applied to fp16 lanes.
+template <auto F>
+void h_h(Wave &w, const Op &op) {
+  u_u<[](uint32_t a) { return half_round(F(half_value(a))); }>(w, op);
+}
+template <auto F>
+void h_hh(Wave &w, const Op &op) {
+  u_uu<[](uint32_t a, uint32_t b) { return half_round(F(half_value(a), half_value(b))); }>(w, op);
+}
+
+// a * b is exact in fp64; the sum is rounded to odd so that the final rounding sees whether it was
+// exact.
+inline uint32_t fma_half(uint32_t a, uint32_t b, uint32_t c) {
+  const float x = half_value(a), y = half_value(b), z = half_value(c);
+  const double p = double(x) * double(y), q = double(z);
+  const double s = p + q, bb = s - p, error = (p - (s - bb)) + (q - bb);
+  uint64_t u = as_q(s);
+  const bool inexact = error != 0 && error == error;
+  const bool away = (error < 0) != (s < 0);  // |s| exceeds the exact value
+  u = inexact ? ((away ? u - 1 : u) | 1) : u;
+  const float r = nan_of(float(as_d(as_q(s))), x, y, z);
+  return is_nan(r) ? half_round(r) : half_round_double(as_d(u));
+}
+inline uint32_t min_half(uint32_t a, uint32_t b, bool ieee) {
+  return half_round(as_f(minimum_number(as_u(half_value(a)), as_u(half_value(b)), ieee)));
+}
+inline uint32_t max_half(uint32_t a, uint32_t b, bool ieee) {
+  return half_round(as_f(maximum_number(as_u(half_value(a)), as_u(half_value(b)), ieee)));
+}
+template <auto F>
+void min_max(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
+  uint32_t *d = result(w, op);
+  const bool ieee = w.mode >> 9 & 1;
+  LANES d[i] = F(a[i] & 0xffff, b[i] & 0xffff, ieee);
+  finish(w, op, d);
+}
+template <int kWhich>  // 0 min3, 1 max3, 2 med3
+void three(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
+  uint32_t *d = result(w, op);
+  const bool ieee = w.mode >> 9 & 1;
+  for (int i = 0; i < 64; ++i) {
+    const uint32_t lo = min_half(a[i], b[i], ieee), hi = max_half(a[i], b[i], ieee);
+    const bool nan =
+        is_nan(half_value(a[i])) || is_nan(half_value(b[i])) || is_nan(half_value(c[i]));
+    d[i] = kWhich == 1          ? max_half(hi, c[i], ieee)
+           : kWhich == 0 || nan ? min_half(lo, c[i], ieee)
+                                : max_half(lo, min_half(hi, c[i], ieee), ieee);
+  }
+  finish(w, op, d);
+}
+inline float exact(float r, float x) {
+  return nan_of(r, x, x);
+}
+// fp16 transcendentals accept and return denormals.
+inline float exp_half(float x) {
+  return exp2_lane(x);
+}
+inline float log_half(float x) {
+  return log2_lane(x);
+}
+
+}  // namespace
+
+const Row rows_valu_f16[] = {
+    {"v_add_f16", "h=hh", h_hh<[](float a, float b) { return add(a, b); }>, kRowOpSel},
+    {"v_sub_f16", "h=hh", h_hh<[](float a, float b) { return sub(a, b); }>, kRowOpSel},
+    {"v_subrev_f16", "h=hh", h_hh<[](float a, float b) { return sub(b, a); }>, kRowOpSel},
+    {"v_mul_f16", "h=hh", h_hh<[](float a, float b) { return mul(a, b); }>, kRowOpSel},
+    {"v_fma_f16", "h=hhh", u_uuu<fma_half>, kRowOpSel},
+    {"v_fmac_f16", "h&hh", u_uuD<fma_half>},
+    {"v_min_f16", "h=hh", min_max<min_half>, kRowOpSel},
+    {"v_max_f16", "h=hh", min_max<max_half>, kRowOpSel},
+    {"v_min3_f16", "h=hhh", three<0>, kRowOpSel},
+    {"v_max3_f16", "h=hhh", three<1>, kRowOpSel},
+    {"v_med3_f16", "h=hhh", three<2>, kRowOpSel},
+    {"v_floor_f16", "h=h", h_h<[](float a) { return exact(__builtin_floorf(a), a); }>},
+    {"v_ceil_f16", "h=h", h_h<[](float a) { return exact(__builtin_ceilf(a), a); }>},
+    {"v_trunc_f16", "h=h", h_h<[](float a) { return exact(__builtin_truncf(a), a); }>},
+    {"v_rndne_f16", "h=h", h_h<[](float a) { return exact(__builtin_roundevenf(a), a); }>},
+    {"v_exp_f16", "h=h", h_h<exp_half>},
+    {"v_log_f16", "h=h", h_h<log_half>},
+    {"v_rcp_f16", "h=h", h_h<rcp_lane>},
+    {"v_rsq_f16", "h=h", h_h<rsq_lane>},
+    {"v_sqrt_f16", "h=h", h_h<sqrt_lane>},
+    {nullptr, nullptr, nullptr},
+};
+
+}  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

@@ -1,0 +1,197 @@
+// fp32 arithmetic on lanes: VOP1, VOP2, VOP3.
+#include "emulator/isa/fp_lane.h"
+
+namespace flydsl::emu::FLYDSL_EMU_LEVEL {
+namespace {
+
+template <auto F>
+void min_max2(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
+  uint32_t *d = result(w, op);
+  const bool ieee = w.mode >> 9 & 1;
+  LANES d[i] = F(a[i], b[i], ieee);
+  finish(w, op, d);
+}
+template <auto F>
+void min_max3(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
+  uint32_t *d = result(w, op);
+  const bool ieee = w.mode >> 9 & 1;
+  LANES d[i] = F(a[i], b[i], c[i], ieee);
+  finish(w, op, d);
+}
+inline uint32_t min3(uint32_t a, uint32_t b, uint32_t c, bool ieee) {
+  return minimum_number(minimum_number(a, b, ieee), c, ieee);
+}
+inline uint32_t max3(uint32_t a, uint32_t b, uint32_t c, bool ieee) {
+  return maximum_number(maximum_number(a, b, ieee), c, ieee);
+}
+inline uint32_t med3(uint32_t a, uint32_t b, uint32_t c, bool ieee) {
+  if (is_nan(as_f(a)) || is_nan(as_f(b)) || is_nan(as_f(c))) return min3(a, b, c, ieee);
+  const uint32_t lo = minimum_number(a, b, ieee), hi = maximum_number(a, b, ieee);
+  return maximum_number(lo, minimum_number(hi, c, ieee), ieee);
+}
+
+// fmamk: D = S0 * K + S1; fmaak: D = S0 * S1 + K; the text has K where it is multiplied or added.
+inline float fma_text(float a, float b, float c) {
+  return fma(a, b, c);
+}
+
+inline int exponent(float x) {
+  return int(as_u(x) >> 23 & 0xff);
+}
+inline bool denormal(float x) {
+  return exponent(x) == 0 && (as_u(x) & 0x7fffff);
+}
+
+// V_DIV_SCALE_F32 (CDNA3 ISA): scales so that the Newton iterations neither overflow nor lose bits;
+// vcc tells V_DIV_FMAS to undo it.
+void div_scale(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 2), *b = source(w, op, 3), *c = source(w, op, 4);
+  uint64_t vcc = 0;
+  for (int i = 0; i < 64; ++i) {
+    const float s0 = as_f(a[i]), s1 = as_f(b[i]), s2 = as_f(c[i]);
+    const double inverse = 1.0 / double(s1);
+    const bool tiny_inverse = inverse != 0 && __builtin_fabs(inverse) < 0x1p-126;
+    const double quotient = double(s2) / double(s1);
+    const bool tiny_quotient = quotient != 0 && __builtin_fabs(quotient) < 0x1p-126;
+    float d = s0;
+    bool flag = false;
+    if (s2 == 0 || s1 == 0) {
+      d = as_f(0x7fc00000);
+    } else if (exponent(s2) - exponent(s1) >= 96) {
+      flag = true;
+      if (s0 == s1) d = s0 * 0x1p64f;
+    } else if (denormal(s1)) {
+      d = s0 * 0x1p64f;
+    } else if (tiny_inverse && tiny_quotient) {
+      flag = true;
+      if (s0 == s1) d = s0 * 0x1p64f;
+    } else if (tiny_inverse) {
+      d = s0 * 0x1p-64f;
+    } else if (tiny_quotient) {
+      flag = true;
+      if (s0 == s2) d = s0 * 0x1p64f;
+    } else if (exponent(s2) <= 23) {
+      d = s0 * 0x1p64f;
+    }
+    w.out[i] = as_u(d);
+    vcc |= uint64_t(flag) << i;
+  }
+  finish(w, op, w.out);
+  set_mask(w, op, 1, vcc);
+}
+void div_fmas(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
+  const uint64_t vcc = vcc_of(w);
+  for (int i = 0; i < 64; ++i) {
+    const float r = fma(as_f(a[i]), as_f(b[i]), as_f(c[i]));
+    w.out[i] = as_u(vcc >> i & 1 ? r * 0x1p32f : r);
+  }
+  finish(w, op, w.out);
+}
+inline float div_fixup(float s0, float s1, float s2) {
+  const uint32_t sign = (as_u(s1) ^ as_u(s2)) & 0x80000000u;
+  const float a1 = __builtin_fabsf(s1), a2 = __builtin_fabsf(s2);
+  if (is_nan(s2)) return quiet(s2);
+  if (is_nan(s1)) return quiet(s1);
+  if ((s1 == 0 && s2 == 0) || (a1 == kInfinity && a2 == kInfinity)) return as_f(0xffc00000);
+  if (s1 == 0 || a2 == kInfinity) return as_f(sign | 0x7f800000);
+  if (a1 == kInfinity || s2 == 0) return as_f(sign);
+  // The quotient left the range during the iterations: recompute what IEEE division gives there.
+  if (exponent(s2) - exponent(s1) < -150) return as_f(sign);
+  return as_f((as_u(s0) & 0x7fffffff) | sign);
+}
+
+inline float ldexp_lane(float x, int32_t n) {
+  const int32_t k = n > 300 ? 300 : n < -300 ? -300 : n;
+  const double scale = as_d(uint64_t(int64_t(k) + 1023) << 52);
+  return nan_of(float(double(x) * scale), x, x);
+}
+inline float fract(float x) {
+  const float r = x - __builtin_floorf(x);
+  // The subtraction may round up to 1; the hardware returns the largest number below it.
+  return nan_of(r >= 1.0f ? as_f(0x3f7fffff) : r, x, x);
+}
+inline int32_t frexp_exponent(float x) {
+  if ((as_u(x) & 0x7f800000) == 0x7f800000) return 0;
+  if (x == 0) return 0;
+  return int32_t(as_q(double(x)) >> 52 & 0x7ff) - 1022;
+}
+inline float frexp_mantissa(float x) {
+  if ((as_u(x) & 0x7f800000) == 0x7f800000 || x == 0) return is_nan(x) ? quiet(x) : x;
+  const uint64_t q = as_q(double(x));
+  return float(as_d((q & 0x800fffffffffffffull) | 0x3fe0000000000000ull));
+}
+constexpr double kTwoPi = 6.283185307179586476925;
+inline float turn(float x) {
+  return x - __builtin_floorf(x);
+}
+// V_SIN_F32: input in turns, valid to +-256; beyond that 0 (sin) and 1 (cos).
+inline float sin_lane(float v) {
+  const float x = flush(v);
+  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 0.0f : as_f(0x7fc00000);
+  return flush(float(__builtin_sin(double(turn(x)) * kTwoPi)));
+}
+inline float cos_lane(float v) {
+  const float x = flush(v);
+  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 1.0f : as_f(0x7fc00000);
+  return flush(float(__builtin_cos(double(turn(x)) * kTwoPi)));
+}
+inline float mul_legacy(float a, float b) {
+  return a == 0 || b == 0 ? 0.0f : mul(a, b);
+}
+inline float rounded(float r, float x) {
+  return nan_of(r, x, x);
+}
+
+}  // namespace
+
+const Row rows_valu_f32[] = {
+    {"v_add_f32", "f=ff", f_ff<[](float a, float b) { return add(a, b); }>},
+    {"v_sub_f32", "f=ff", f_ff<[](float a, float b) { return sub(a, b); }>},
+    {"v_subrev_f32", "f=ff", f_ff<[](float a, float b) { return sub(b, a); }>},
+    {"v_mul_f32", "f=ff", f_ff<[](float a, float b) { return mul(a, b); }>},
+    {"v_mul_legacy_f32", "f=ff", f_ff<[](float a, float b) { return mul_legacy(a, b); }>},
+    {"v_min_f32", "f=ff", min_max2<minimum_number>},
+    {"v_max_f32", "f=ff", min_max2<maximum_number>},
+    {"v_min3_f32", "f=fff", min_max3<min3>},
+    {"v_max3_f32", "f=fff", min_max3<max3>},
+    {"v_med3_f32", "f=fff", min_max3<med3>},
+    {"v_minimum3_f32", "f=fff",
+     f_fff<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>},
+    {"v_maximum3_f32", "f=fff",
+     f_fff<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>},
+    {"v_fma_f32", "f=fff", f_fff<fma_text>},
+    {"v_fmac_f32", "f&ff", f_ffD<fma_text>},
+    {"v_fmamk_f32", "f=fff", f_fff<fma_text>},
+    {"v_fmaak_f32", "f=fff", f_fff<fma_text>},
+    {"v_mad_f32", "f=fff",
+     f_fff<[](float a, float b, float c) { return flush(add(flush(mul(a, b)), c)); }>},
+    {"v_mac_f32", "f&ff",
+     f_ffD<[](float a, float b, float c) { return flush(add(flush(mul(a, b)), c)); }>},
+    {"v_floor_f32", "f=f", f_f<[](float a) { return rounded(__builtin_floorf(a), a); }>},
+    {"v_ceil_f32", "f=f", f_f<[](float a) { return rounded(__builtin_ceilf(a), a); }>},
+    {"v_trunc_f32", "f=f", f_f<[](float a) { return rounded(__builtin_truncf(a), a); }>},
+    {"v_rndne_f32", "f=f", f_f<[](float a) { return rounded(__builtin_roundevenf(a), a); }>},
+    {"v_fract_f32", "f=f", f_f<fract>},
+    {"v_exp_f32", "f=f", f_f<exp2_lane>},
+    {"v_log_f32", "f=f", f_f<log2_lane>},
+    {"v_rcp_f32", "f=f", f_f<rcp_lane>},
+    {"v_rcp_iflag_f32", "f=f", f_f<rcp_lane>},
+    {"v_rsq_f32", "f=f", f_f<rsq_lane>},
+    {"v_sqrt_f32", "f=f", f_f<sqrt_lane>},
+    {"v_sin_f32", "f=f", f_f<sin_lane>},
+    {"v_cos_f32", "f=f", f_f<cos_lane>},
+    {"v_ldexp_f32", "f=fi",
+     u_uu<[](uint32_t a, uint32_t n) { return as_u(ldexp_lane(as_f(a), int32_t(n))); }>},
+    {"v_frexp_exp_i32_f32", "i=f",
+     u_u<[](uint32_t a) { return uint32_t(frexp_exponent(as_f(a))); }>},
+    {"v_frexp_mant_f32", "f=f", f_f<frexp_mantissa>},
+    {"v_div_scale_f32", "fm=fff", div_scale},
+    {"v_div_fmas_f32", "f=fff", div_fmas},
+    {"v_div_fixup_f32", "f=fff", f_fff<div_fixup>},
+    {nullptr, nullptr, nullptr},
+};
+
+}  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

@@ -1,0 +1,185 @@
+// fp64 arithmetic on lanes.
+#include "emulator/isa/lanes.h"
+
+namespace flydsl::emu::FLYDSL_EMU_LEVEL {
+namespace {
+
+constexpr uint64_t kQuiet = 0x0008000000000000ull, kDefaultNan = 0x7ff8000000000000ull;
+inline bool nan64(uint64_t u) {
+  return (u & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+}
+inline bool snan64(uint64_t u) {
+  return nan64(u) && !(u & kQuiet);
+}
+inline uint64_t nan_of(double r, uint64_t a, uint64_t b, uint64_t c) {
+  return r == r     ? as_q(r)
+         : nan64(a) ? a | kQuiet
+         : nan64(b) ? b | kQuiet
+         : nan64(c) ? c | kQuiet
+                    : kDefaultNan;
+}
+inline uint64_t add(uint64_t a, uint64_t b) {
+  return nan_of(as_d(a) + as_d(b), a, b, 0);
+}
+inline uint64_t mul(uint64_t a, uint64_t b) {
+  return nan_of(as_d(a) * as_d(b), a, b, 0);
+}
+inline uint64_t fma(uint64_t a, uint64_t b, uint64_t c) {
+  return nan_of(__builtin_fma(as_d(a), as_d(b), as_d(c)), a, b, c);
+}
+inline uint64_t unary(double r, uint64_t a) {
+  return nan_of(r, a, 0, 0);
+}
+inline uint64_t order(uint64_t u) {
+  return u >> 63 ? ~u : u | 0x8000000000000000ull;
+}
+
+template <bool kMax>
+void min_max(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
+  const bool ieee = w.mode >> 9 & 1;
+  for (int i = 0; i < 64; ++i) {
+    const uint64_t x = wide(a, i), y = wide(b, i);
+    uint64_t r = (kMax ? order(x) > order(y) : order(x) < order(y)) ? x : y;
+    if (nan64(y)) r = x;
+    if (nan64(x)) r = y;
+    if (ieee && snan64(y)) r = y | kQuiet;
+    if (ieee && snan64(x)) r = x | kQuiet;
+    set_wide(w.out, i, r);
+  }
+  finish(w, op, w.out, 2);
+}
+
+void fmac(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = w.v + op.o[0].index * 64;
+  for (int i = 0; i < 64; ++i) set_wide(w.out, i, fma(wide(a, i), wide(b, i), wide(c, i)));
+  finish(w, op, w.out, 2);
+}
+
+inline int exponent(uint64_t u) {
+  return int(u >> 52 & 0x7ff);
+}
+inline uint64_t scaled(uint64_t u, int32_t n) {
+  return unary(__builtin_ldexp(as_d(u), n), u);
+}
+
+void ldexp(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *n = source(w, op, 2);
+  for (int i = 0; i < 64; ++i) set_wide(w.out, i, scaled(wide(a, i), int32_t(n[i])));
+  finish(w, op, w.out, 2);
+}
+void frexp_exp(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1);
+  for (int i = 0; i < 64; ++i) {
+    int e = 0;
+    const double x = as_d(wide(a, i));
+    if (x - x == 0) (void)__builtin_frexp(x, &e);
+    w.out[i] = uint32_t(e);
+  }
+  finish(w, op, w.out);
+}
+inline uint64_t frexp_mant(uint64_t a) {
+  int e;
+  return exponent(a) == 0x7ff ? unary(as_d(a), a) : as_q(__builtin_frexp(as_d(a), &e));
+}
+inline uint64_t fract(uint64_t a) {
+  const double x = as_d(a), r = x - __builtin_floor(x);
+  return unary(r >= 1.0 ? 0x1.fffffffffffffp-1 : r, a);
+}
+
+// V_DIV_SCALE_F64, V_DIV_FMAS_F64, V_DIV_FIXUP_F64: as the fp32 forms with fp64 limits (CDNA3 ISA).
+void div_scale(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 2), *b = source(w, op, 3), *c = source(w, op, 4);
+  uint64_t vcc = 0;
+  for (int i = 0; i < 64; ++i) {
+    const uint64_t u0 = wide(a, i), u1 = wide(b, i), u2 = wide(c, i);
+    const double s0 = as_d(u0), s1 = as_d(u1), s2 = as_d(u2);
+    const double inverse = 1.0 / s1, quotient = s2 / s1;
+    const bool tiny_inverse = exponent(as_q(inverse)) == 0 && inverse != 0;
+    const bool tiny_quotient = exponent(as_q(quotient)) == 0 && quotient != 0;
+    double d = s0;
+    bool flag = false;
+    if (s2 == 0 || s1 == 0) {
+      d = as_d(kDefaultNan);
+    } else if (exponent(u2) - exponent(u1) >= 768) {
+      flag = true;
+      if (s0 == s1) d = s0 * 0x1p128;
+    } else if (exponent(u1) == 0) {
+      d = s0 * 0x1p128;
+    } else if (tiny_inverse && tiny_quotient) {
+      flag = true;
+      if (s0 == s1) d = s0 * 0x1p128;
+    } else if (tiny_inverse) {
+      d = s0 * 0x1p-128;
+    } else if (tiny_quotient) {
+      flag = true;
+      if (s0 == s2) d = s0 * 0x1p128;
+    } else if (exponent(u2) <= 53) {
+      d = s0 * 0x1p128;
+    }
+    set_wide(w.out, i, as_q(d));
+    vcc |= uint64_t(flag) << i;
+  }
+  finish(w, op, w.out, 2);
+  set_mask(w, op, 1, vcc);
+}
+void div_fmas(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
+  const uint64_t vcc = vcc_of(w);
+  for (int i = 0; i < 64; ++i) {
+    const uint64_t r = fma(wide(a, i), wide(b, i), wide(c, i));
+    set_wide(w.out, i, vcc >> i & 1 ? as_q(as_d(r) * 0x1p64) : r);
+  }
+  finish(w, op, w.out, 2);
+}
+inline uint64_t div_fixup(uint64_t u0, uint64_t u1, uint64_t u2) {
+  const uint64_t sign = (u1 ^ u2) & 0x8000000000000000ull, inf = 0x7ff0000000000000ull,
+                 body = ~(1ull << 63);
+  const uint64_t a1 = u1 & body, a2 = u2 & body;
+  if (nan64(u2)) return u2 | kQuiet;
+  if (nan64(u1)) return u1 | kQuiet;
+  if ((a1 == 0 && a2 == 0) || (a1 == inf && a2 == inf)) return 0xfff8000000000000ull;
+  if (a1 == 0 || a2 == inf) return sign | inf;
+  if (a1 == inf || a2 == 0) return sign;
+  if (exponent(u2) - exponent(u1) < -1075) return sign;
+  return (u0 & body) | sign;
+}
+
+// Approximations on hardware; exactly rounded here.
+inline uint64_t rcp(uint64_t a) {
+  return unary(1.0 / as_d(a), a);
+}
+inline uint64_t rsq(uint64_t a) {
+  return unary(1.0 / __builtin_sqrt(as_d(a)), a);
+}
+inline uint64_t root(uint64_t a) {
+  return unary(__builtin_sqrt(as_d(a)), a);
+}
+
+}  // namespace
+
+const Row rows_valu_f64[] = {
+    {"v_add_f64", "d=dd", q_qq<add>},
+    {"v_mul_f64", "d=dd", q_qq<mul>},
+    {"v_fma_f64", "d=ddd", q_qqq<fma>},
+    {"v_fmac_f64", "d&dd", fmac},
+    {"v_min_f64", "d=dd", min_max<false>},
+    {"v_max_f64", "d=dd", min_max<true>},
+    {"v_ldexp_f64", "d=di", ldexp},
+    {"v_frexp_exp_i32_f64", "i=d", frexp_exp},
+    {"v_frexp_mant_f64", "d=d", q_q<frexp_mant>},
+    {"v_fract_f64", "d=d", q_q<fract>},
+    {"v_floor_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_floor(as_d(a)), a); }>},
+    {"v_ceil_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_ceil(as_d(a)), a); }>},
+    {"v_trunc_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_trunc(as_d(a)), a); }>},
+    {"v_rndne_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_roundeven(as_d(a)), a); }>},
+    {"v_rcp_f64", "d=d", q_q<rcp>},
+    {"v_rsq_f64", "d=d", q_q<rsq>},
+    {"v_sqrt_f64", "d=d", q_q<root>},
+    {"v_div_scale_f64", "dm=ddd", div_scale},
+    {"v_div_fmas_f64", "d=ddd", div_fmas},
+    {"v_div_fixup_f64", "d=ddd", q_qqq<div_fixup>},
+    {nullptr, nullptr, nullptr},
+};
+
+}  // namespace flydsl::emu::FLYDSL_EMU_LEVEL
