@@ -85,6 +85,8 @@ void note_device_targets(flydsl_aot_handle *handle) {
 Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handle *handle) {
   FLYDSL_RETURN_IF_ERROR(
       device::Runtime::open(handle->kind, options.device_library, &handle->runtime));
+  // However it was asked for, results of the emulator are never passed off as a device's.
+  if (handle->runtime->api().emulator()) handle->kind = FLYDSL_AOT_DEVICE_EMULATOR;
   int current = 0;
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&current));
   const device::DeviceInfo &info = handle->runtime->devices()[current];

@@ -32,6 +32,12 @@ struct Api {
   const char *(*get_error_name)(HipError) = nullptr;
   const char *(*get_error_string)(HipError) = nullptr;
 
+  // Only the emulator has these (emulator/hip/flydsl_emu.h): why a call was refused, and what a
+  // kernel did wrong.
+  const char *(*emulator_last_error)() = nullptr;
+  const char *(*emulator_last_fault)() = nullptr;
+  bool emulator() const { return emulator_last_error != nullptr; }
+
   const PropertiesLayout *layout = nullptr;
   int runtime_version = 0;
   std::string library_path;  // as the loader names it

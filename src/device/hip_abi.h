@@ -20,6 +20,8 @@ constexpr HipError kHipErrorOutOfMemory = 2;
 constexpr HipError kHipErrorNotInitialized = 3;
 constexpr HipError kHipErrorInsufficientDriver = 35;
 constexpr HipError kHipErrorNoDevice = 100;
+constexpr HipError kHipErrorIllegalAddress = 700;
+constexpr HipError kHipErrorLaunchFailure = 719;
 constexpr HipError kHipErrorStreamCaptureUnsupported = 900;  // first and last of the capture family
 constexpr HipError kHipErrorStreamCaptureWrongThread = 908;
 

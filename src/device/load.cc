@@ -81,6 +81,8 @@ std::string resolve_common(void *library, Api *api) {
   resolver.required("hipGetLastError", &api->get_last_error);
   resolver.required("hipGetErrorName", &api->get_error_name);
   resolver.required("hipGetErrorString", &api->get_error_string);
+  resolver.optional("flydsl_emu_last_error", &api->emulator_last_error);
+  resolver.optional("flydsl_emu_last_fault", &api->emulator_last_fault);
   return resolver.missing();
 }
 

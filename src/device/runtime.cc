@@ -14,16 +14,25 @@ std::string read_string(const unsigned char *buffer, size_t offset) {
 
 }  // namespace
 
+std::string Runtime::emulator_explanation(HipError code) const {
+  if (!api_.emulator()) return {};
+  const bool fault = code == kHipErrorIllegalAddress || code == kHipErrorLaunchFailure;
+  const char *text =
+      fault && api_.emulator_last_fault ? api_.emulator_last_fault() : api_.emulator_last_error();
+  return text && *text ? std::string("; ") + text : std::string();
+}
+
 Status Runtime::check(HipError code, const char *call) const {
   if (code == kHipSuccess) return {};
+  const std::string explanation = emulator_explanation(code);  // before any other call
   api_.get_last_error();
   const char *name = api_.get_error_name(code);
   const char *description = api_.get_error_string(code);
   flydsl_aot_status status = FLYDSL_AOT_DEVICE_ERROR;
   if (code == kHipErrorOutOfMemory) status = FLYDSL_AOT_OUT_OF_DEVICE_MEMORY;
   if (code == kHipErrorNoDevice) status = FLYDSL_AOT_NO_DEVICE;
-  return error(status, "%s failed: HIP error %d (%s: %s)", call, code, name ? name : "?",
-               description ? description : "?");
+  return error(status, "%s failed: HIP error %d (%s: %s)%s", call, code, name ? name : "?",
+               description ? description : "?", explanation.c_str());
 }
 
 Status Runtime::open(flydsl_aot_device_kind kind, const char *option_path,

@@ -61,6 +61,7 @@ class Runtime {
 
  private:
   Status read_devices();
+  std::string emulator_explanation(HipError code) const;
 
   Api api_;
   std::vector<DeviceInfo> devices_;

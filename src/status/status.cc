@@ -87,6 +87,20 @@ std::string format_arguments(const char *format, va_list arguments) {
 
 }  // namespace
 
+const char *status_name(flydsl_aot_status code) noexcept {
+  const StatusText *row = find(code);
+  return row ? row->name : "UNKNOWN_STATUS";
+}
+
+const char *status_sentence(flydsl_aot_status code) noexcept {
+  const StatusText *row = find(code);
+  return row ? row->sentence : "Unknown status number";
+}
+
+const char *last_error() noexcept {
+  return last_error_text;
+}
+
 Status error(flydsl_aot_status code, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -119,7 +133,7 @@ flydsl_aot_status publish(const char *function, flydsl_aot_status code,
                           const char *message) noexcept {
   const int prefix = std::snprintf(last_error_text, kLastErrorBytes, "%s: ", function);
   copy_utf8(last_error_text + prefix, kLastErrorBytes - static_cast<size_t>(prefix), message);
-  FLYDSL_LOG(Error, "%s: %s", flydsl_aot_status_name(code), last_error_text);
+  FLYDSL_LOG(Error, "%s: %s", status_name(code), last_error_text);
   return code;
 }
 
@@ -137,21 +151,3 @@ flydsl_aot_status publish_exception(const char *function) noexcept {
 }
 
 }  // namespace flydsl
-
-extern "C" {
-
-const char *flydsl_aot_status_name(flydsl_aot_status status) {
-  const flydsl::StatusText *row = flydsl::find(status);
-  return row ? row->name : "UNKNOWN_STATUS";
-}
-
-const char *flydsl_aot_status_string(flydsl_aot_status status) {
-  const flydsl::StatusText *row = flydsl::find(status);
-  return row ? row->sentence : "Unknown status number";
-}
-
-const char *flydsl_aot_last_error(void) {
-  return flydsl::last_error_text;
-}
-
-}  // extern "C"

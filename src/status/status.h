@@ -26,6 +26,11 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+// What the C functions of the same names return.
+const char *status_name(flydsl_aot_status code) noexcept;
+const char *status_sentence(flydsl_aot_status code) noexcept;
+const char *last_error() noexcept;
+
 // A Status whose message is formatted as by printf.
 __attribute__((format(printf, 2, 3))) Status error(flydsl_aot_status code, const char *format, ...);
 // The same text without a status, for reasons and lists.

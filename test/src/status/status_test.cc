@@ -45,9 +45,9 @@ constexpr flydsl_aot_status kAll[] = {FLYDSL_AOT_OK,
 TEST(Status, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string> names, sentences;
   for (const flydsl_aot_status code : kAll) {
-    EXPECT_STRNE(flydsl_aot_status_name(code), "UNKNOWN_STATUS") << code;
-    names.insert(flydsl_aot_status_name(code));
-    const std::string sentence = flydsl_aot_status_string(code);
+    EXPECT_STRNE(status_name(code), "UNKNOWN_STATUS") << code;
+    names.insert(status_name(code));
+    const std::string sentence = status_sentence(code);
     EXPECT_FALSE(sentence.empty() || sentence.back() == '.') << sentence;
     sentences.insert(sentence);
   }
@@ -55,23 +55,23 @@ TEST(Status, EveryCodeHasItsOwnNameAndSentence) {
   EXPECT_EQ(sentences.size(), std::size(kAll));
   int known = 0;
   for (flydsl_aot_status code = -1000; code < 2000; ++code) {
-    known += std::strcmp(flydsl_aot_status_name(code), "UNKNOWN_STATUS") != 0;
+    known += std::strcmp(status_name(code), "UNKNOWN_STATUS") != 0;
   }
   EXPECT_EQ(known, static_cast<int>(std::size(kAll)));
-  EXPECT_STREQ(flydsl_aot_status_name(FLYDSL_AOT_UNSUPPORTED_DTYPE), "UNSUPPORTED_DTYPE");
+  EXPECT_STREQ(status_name(FLYDSL_AOT_UNSUPPORTED_DTYPE), "UNSUPPORTED_DTYPE");
 }
 
 TEST(Status, LastErrorIsPerThreadAndKeptBySuccess) {
   EXPECT_EQ(guarded("f", [] { return error(FLYDSL_AOT_INVALID_SHAPE, "q has rank %d", 3); }),
             FLYDSL_AOT_INVALID_SHAPE);
-  EXPECT_STREQ(flydsl_aot_last_error(), "f: q has rank 3");
+  EXPECT_STREQ(last_error(), "f: q has rank 3");
   std::thread([] {
-    EXPECT_STREQ(flydsl_aot_last_error(), "");
+    EXPECT_STREQ(last_error(), "");
     (void)guarded("g", [] { return error(FLYDSL_AOT_NO_KERNEL, "other"); });
-    EXPECT_STREQ(flydsl_aot_last_error(), "g: other");
+    EXPECT_STREQ(last_error(), "g: other");
   }).join();
   EXPECT_EQ(guarded("f", [] { return Status(); }), FLYDSL_AOT_OK);
-  EXPECT_STREQ(flydsl_aot_last_error(), "f: q has rank 3");
+  EXPECT_STREQ(last_error(), "f: q has rank 3");
 }
 
 TEST(Status, NoExceptionGetsOut) {
@@ -79,7 +79,7 @@ TEST(Status, NoExceptionGetsOut) {
             FLYDSL_AOT_OUT_OF_HOST_MEMORY);
   EXPECT_EQ(guarded("f", []() -> Status { throw std::runtime_error("surprise"); }),
             FLYDSL_AOT_INTERNAL);
-  EXPECT_STREQ(flydsl_aot_last_error(), "f: surprise");
+  EXPECT_STREQ(last_error(), "f: surprise");
   EXPECT_EQ(guarded("f", []() -> Status { throw 7; }), FLYDSL_AOT_INTERNAL);
 }
 
@@ -92,8 +92,8 @@ TEST(Status, LongMessagesAreCutAtACharacter) {
   copy_utf8(out, 1, "x");
   EXPECT_STREQ(out, "");
   (void)guarded("f", [] { return Status(FLYDSL_AOT_INTERNAL, std::string(100000, 'x')); });
-  EXPECT_GT(std::strlen(flydsl_aot_last_error()), 1000u);
-  EXPECT_LT(std::strlen(flydsl_aot_last_error()), 10000u);
+  EXPECT_GT(std::strlen(last_error()), 1000u);
+  EXPECT_LT(std::strlen(last_error()), 10000u);
 }
 
 TEST(Log, Levels) {

@@ -1,0 +1,194 @@
+// Opening, information, device helpers, archives through the C ABI; loading and unloading the
+// library itself.
+#include <sys/wait.h>
+
+#include <thread>
+
+#include "test/v2src/attention_fixture.h"
+
+namespace flydsl::test {
+namespace {
+
+class LibraryTest : public AttentionTest {
+ protected:
+  flydsl_aot_status open(const std::function<void(flydsl_aot_open_options &)> &edit) {
+    auto options = flydsl_aot::open_options();
+    options.device = FLYDSL_AOT_DEVICE_HIP;
+    options.device_library = FAKE_HIP7;
+    options.archive_path = archive_path_.c_str();
+    edit(options);
+    flydsl_aot_handle *handle = reinterpret_cast<flydsl_aot_handle *>(1);
+    const flydsl_aot_status status = flydsl_aot_open(&options, &handle);
+    EXPECT_EQ(handle != nullptr, status == FLYDSL_AOT_OK);
+    flydsl_aot_close(handle);
+    return status;
+  }
+  std::string message() const { return flydsl_aot_last_error(); }
+};
+
+TEST_F(LibraryTest, Info) {
+  flydsl_aot_info info;
+  ASSERT_TRUE(library_.info(&info).ok());
+  EXPECT_EQ(info.device, FLYDSL_AOT_DEVICE_HIP);
+  EXPECT_STREQ(info.device_library, FAKE_HIP7);
+  EXPECT_STREQ(info.device_name, "Fake 600");
+  EXPECT_STREQ(info.arch, "gfx950");
+  EXPECT_STREQ(info.target_id, "gfx950:sramecc+:xnack-");
+  EXPECT_EQ(info.archive_path, archive_path_);
+  EXPECT_EQ(info.runtime_version, 70200007u);
+  EXPECT_EQ(info.compute_units, 256u);
+  EXPECT_EQ(info.kernel_count, 16u);
+  EXPECT_EQ(info.device_count, 2u);
+  const auto without = open_without_device();
+  ASSERT_TRUE(without.info(&info).ok());
+  EXPECT_EQ(info.device, FLYDSL_AOT_DEVICE_NONE);
+  EXPECT_STREQ(info.device_library, "");
+  EXPECT_EQ(info.device_count, 0u);
+  EXPECT_EQ(flydsl_aot_get_info(nullptr, &info), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_get_info(library_.get(), nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
+  info.struct_size = 8;
+  EXPECT_EQ(flydsl_aot_get_info(library_.get(), &info), FLYDSL_AOT_INVALID_STRUCT_SIZE);
+  EXPECT_EQ(flydsl_aot_version(), static_cast<uint32_t>(FLYDSL_AOT_VERSION));
+}
+
+TEST_F(LibraryTest, OpenRefusals) {
+  EXPECT_EQ(flydsl_aot_open(nullptr, nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(open([](auto &o) { o.struct_size = 4; }), FLYDSL_AOT_INVALID_STRUCT_SIZE);
+  EXPECT_EQ(open([](auto &o) { o.device = 9; }), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("flydsl_aot_open: open_options.device is 9"), std::string::npos)
+      << message();
+  EXPECT_EQ(open([](auto &o) { o.device = FLYDSL_AOT_DEVICE_NONE; }), FLYDSL_AOT_INVALID_ARGUMENT);
+  for (const char *arch : {"", "sm_90", "../etc", "gfx950:", "GFX950"}) {
+    EXPECT_EQ(open([&](auto &o) { o.device = FLYDSL_AOT_DEVICE_NONE, o.arch = arch; }),
+              FLYDSL_AOT_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(open([](auto &o) { o.arch = "gfx950"; }), FLYDSL_AOT_OK);
+  EXPECT_EQ(open([](auto &o) { o.arch = "gfx950:xnack-"; }), FLYDSL_AOT_OK);
+  EXPECT_EQ(open([](auto &o) { o.arch = "gfx942"; }), FLYDSL_AOT_UNSUPPORTED_ARCH);
+  EXPECT_NE(message().find("gfx942"), std::string::npos) << message();
+  EXPECT_EQ(open([](auto &o) { o.arch = "gfx950:xnack+"; }), FLYDSL_AOT_UNSUPPORTED_ARCH);
+  EXPECT_EQ(open([](auto &o) { o.archive_path = "/nonexistent"; }), FLYDSL_AOT_ARCHIVE_NOT_FOUND);
+  EXPECT_EQ(open([](auto &o) { o.device_library = "/nonexistent"; }),
+            FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND);
+  EXPECT_EQ(open([](auto &o) { o.device = FLYDSL_AOT_DEVICE_NONE, o.arch = "gfx942"; }),
+            FLYDSL_AOT_UNSUPPORTED_ARCH);
+  archive::ArchiveSpec spec = attention_spec();
+  spec.abi_id ^= 1;
+  write_bytes(archive_path_, build_or_die(spec));
+  EXPECT_EQ(open([](auto &) {}), FLYDSL_AOT_ARCHIVE_MISMATCH);
+  std::strcpy(fake_->target_id[0], "not a gpu");
+  EXPECT_EQ(open([](auto &) {}), FLYDSL_AOT_UNSUPPORTED_ARCH);
+  fake_->device_count = 0;
+  EXPECT_EQ(open([](auto &) {}), FLYDSL_AOT_NO_DEVICE);
+}
+
+TEST_F(LibraryTest, DeviceKindFromTheEnvironment) {
+  const auto by_default = [](auto &o) { o.device = FLYDSL_AOT_DEVICE_DEFAULT, o.arch = "gfx950"; };
+  for (const char *value : {"hip", "emulator", "none", ""}) {
+    const ScopedEnv env("FLYDSL_AOT_DEVICE", value);
+    EXPECT_EQ(open(by_default), FLYDSL_AOT_OK) << value;
+  }
+  const ScopedEnv env("FLYDSL_AOT_DEVICE", "cuda");
+  EXPECT_EQ(open(by_default), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("'cuda'; allowed: hip, emulator, none"), std::string::npos) << message();
+}
+
+TEST_F(LibraryTest, ADeviceOfAnotherArchitecture) {
+  std::strcpy(fake_->target_id[1], "gfx942:sramecc+:xnack-");
+  auto options = flydsl_aot::open_options();
+  options.device_library = FAKE_HIP7;
+  options.device = FLYDSL_AOT_DEVICE_HIP;
+  options.archive_path = archive_path_.c_str();
+  flydsl_aot::Library library;
+  ASSERT_TRUE(flydsl_aot::Library::open(options, &library).ok());
+  EXPECT_TRUE(library.attention_forward(valid_params(), fake_stream(0)).ok());
+  const auto status = library.attention_forward(valid_params(), fake_stream(1));
+  EXPECT_EQ(status.code(), FLYDSL_AOT_UNSUPPORTED_ARCH);
+  EXPECT_NE(status.message().find("device 1 is gfx942"), std::string::npos) << status.message();
+  EXPECT_EQ(fake_->current_device(), 0);
+}
+
+TEST_F(LibraryTest, DeviceHelpers) {
+  flydsl_aot::DeviceBuffer buffer;
+  ASSERT_TRUE(flydsl_aot::DeviceBuffer::allocate(library_, 64, &buffer).ok());
+  char in[64], out[64] = {};
+  std::memset(in, 7, sizeof in);
+  EXPECT_TRUE(buffer.upload(in).ok());
+  EXPECT_TRUE(buffer.download(out).ok());
+  EXPECT_EQ(0, std::memcmp(in, out, sizeof in));
+  buffer = {};
+  EXPECT_EQ(fake_->allocations, 0);
+  void *pointer = in;
+  EXPECT_EQ(flydsl_aot_device_malloc(library_.get(), 0, &pointer), FLYDSL_AOT_OK);
+  EXPECT_EQ(pointer, nullptr);
+  EXPECT_EQ(flydsl_aot_device_malloc(library_.get(), 1, nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_device_free(library_.get(), nullptr), FLYDSL_AOT_OK);
+  EXPECT_EQ(flydsl_aot_device_upload(library_.get(), nullptr, in, 1), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_device_download(library_.get(), out, nullptr, 1),
+            FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_device_upload(library_.get(), nullptr, nullptr, 0), FLYDSL_AOT_OK);
+  fake_->malloc_error = 2;
+  EXPECT_EQ(flydsl_aot_device_malloc(library_.get(), 1, &pointer), FLYDSL_AOT_OUT_OF_DEVICE_MEMORY);
+  fake_->synchronize_error = 719;
+  EXPECT_EQ(flydsl_aot_device_synchronize(library_.get()), FLYDSL_AOT_DEVICE_ERROR);
+  const auto without = open_without_device();
+  EXPECT_EQ(flydsl_aot_device_malloc(without.get(), 1, &pointer), FLYDSL_AOT_NO_DEVICE);
+  EXPECT_EQ(flydsl_aot_device_synchronize(nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
+}
+
+TEST_F(LibraryTest, Archives) {
+  flydsl_aot_archive *archive = nullptr;
+  ASSERT_EQ(flydsl_aot_archive_open(archive_path_.c_str(), &archive), FLYDSL_AOT_OK);
+  ASSERT_EQ(flydsl_aot_archive_count(archive), 16u);
+  EXPECT_STREQ(flydsl_aot_archive_arch(archive), "gfx950");
+  flydsl_aot_archive_entry entry{};
+  entry.struct_size = sizeof entry;
+  ASSERT_EQ(flydsl_aot_archive_get(archive, 0, &entry), FLYDSL_AOT_OK);
+  EXPECT_STREQ(entry.name, "attention_forward_bf16_d128_causal_direct");
+  EXPECT_STREQ(entry.grid_rule, "linear_tiles");
+  EXPECT_EQ(entry.block[0], 256u);
+  EXPECT_EQ(entry.image_bytes, 3000u);
+  std::vector<unsigned char> image(3000);
+  EXPECT_EQ(flydsl_aot_archive_read(archive, 0, image.data(), 2999), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_read(archive, 0, image.data(), 3000), FLYDSL_AOT_OK);
+  EXPECT_EQ(0, std::memcmp(image.data(), "\177ELF", 4));
+  EXPECT_EQ(flydsl_aot_archive_read(archive, 0, nullptr, 0), FLYDSL_AOT_OK);
+  EXPECT_EQ(flydsl_aot_archive_get(archive, 16, &entry), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_read(archive, 16, nullptr, 0), FLYDSL_AOT_INVALID_ARGUMENT);
+  entry.struct_size = 0;
+  EXPECT_EQ(flydsl_aot_archive_get(archive, 0, &entry), FLYDSL_AOT_INVALID_STRUCT_SIZE);
+  flydsl_aot_archive_close(archive);
+  flydsl_aot_archive_close(nullptr);
+  EXPECT_EQ(flydsl_aot_archive_count(nullptr), 0u);
+  EXPECT_STREQ(flydsl_aot_archive_arch(nullptr), "");
+  EXPECT_EQ(flydsl_aot_archive_open(nullptr, &archive), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_open("/nonexistent", &archive), FLYDSL_AOT_ARCHIVE_NOT_FOUND);
+  EXPECT_EQ(archive, nullptr);
+  EXPECT_EQ(flydsl_aot_archive_get(nullptr, 0, &entry), FLYDSL_AOT_INVALID_ARGUMENT);
+}
+
+TEST(Types, NamesAndSizes) {
+  EXPECT_STREQ(flydsl_aot_dtype_name(FLYDSL_AOT_BF16), "bf16");
+  EXPECT_STREQ(flydsl_aot_dtype_name(FLYDSL_AOT_E4M3_FNUZ), "e4m3_fnuz");
+  EXPECT_STREQ(flydsl_aot_dtype_name(0), "invalid");
+  EXPECT_STREQ(flydsl_aot_dtype_name(-1), "invalid");
+  EXPECT_EQ(flydsl_aot_dtype_bytes(FLYDSL_AOT_FP64), 8u);
+  EXPECT_EQ(flydsl_aot_dtype_bytes(FLYDSL_AOT_E2M1X2), 1u);
+  EXPECT_EQ(flydsl_aot_dtype_bytes(1234), 0u);
+}
+
+// A handle opened before a fork that never touched the device works in the child for queries.
+TEST_F(LibraryTest, ForkBeforeFirstUse) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const flydsl_aot::Library library = open_without_device();
+    flydsl_aot_query_result result;
+    std::_Exit(library.attention_forward_query(valid_params(), &result).ok() ? 0 : 1);
+  }
+  int state = 0;
+  ASSERT_EQ(waitpid(child, &state, 0), child);
+  EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
+}
+
+}  // namespace
+}  // namespace flydsl::test
