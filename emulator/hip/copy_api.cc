@@ -15,7 +15,7 @@ namespace {
 
 enum class Side : uint8_t { kHost, kDevice, kAny };
 
-hipError_t check_range(const char *which, const void *pointer, size_t bytes, Side side, bool write,
+hipError_t check_range(const char *which, const void *pointer, size_t bytes, Side side,
                        const RegionSnapshot &memory) {
   if (pointer == nullptr) return fail(hipErrorInvalidValue, "%s is null", which);
   const uint64_t begin = reinterpret_cast<uint64_t>(pointer);
@@ -29,8 +29,6 @@ hipError_t check_range(const char *which, const void *pointer, size_t bytes, Sid
                 "%s: %zu bytes at %p pass the end of the %s region [0x%llx, 0x%llx)", which, bytes,
                 pointer, region->what, static_cast<unsigned long long>(region->begin),
                 static_cast<unsigned long long>(region->end));
-  if (write && !region->writable)
-    return fail(hipErrorInvalidValue, "%s %p is read-only (%s)", which, pointer, region->what);
   return hipSuccess;
 }
 
@@ -52,9 +50,8 @@ hipError_t copy(void *to, const void *from, size_t bytes, hipMemcpyKind kind, hi
   return stream->submit([&] {
     std::shared_lock<LaunchGate> in_place(launch_gate());
     const auto memory = AddressSpace::instance().snapshot();
-    hipError_t refused = check_range("destination", to, bytes, to_side, true, *memory);
-    if (refused == hipSuccess)
-      refused = check_range("source", from, bytes, from_side, false, *memory);
+    hipError_t refused = check_range("destination", to, bytes, to_side, *memory);
+    if (refused == hipSuccess) refused = check_range("source", from, bytes, from_side, *memory);
     if (refused == hipSuccess) std::memmove(to, from, bytes);
     return refused;
   });
@@ -73,7 +70,7 @@ hipError_t fill(void *to, Element value, size_t count, hipStream_t handle) {
     std::shared_lock<LaunchGate> in_place(launch_gate());
     const auto memory = AddressSpace::instance().snapshot();
     const hipError_t refused =
-        check_range("destination", to, count * sizeof value, Side::kDevice, true, *memory);
+        check_range("destination", to, count * sizeof value, Side::kDevice, *memory);
     if (refused == hipSuccess) std::fill_n(static_cast<Element *>(to), count, value);
     return refused;
   });

@@ -1,5 +1,6 @@
-// Property: whatever happens to the bytes of a code object, loading ends with an object or a reason, and afterwards no region is
-// left behind. Run under the sanitize preset this also shows that nothing outside of the bytes is read.
+// Property: whatever happens to the bytes of a code object, loading ends with an object or a
+// reason, and afterwards no region is left behind. Run under the sanitize preset this also shows
+// that nothing outside of the bytes is read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +60,8 @@ TEST(CodeObjectFuzz, EveryPrefix) {
   ASSERT_LT(needed, good.size());
   Loader loader;
   for (size_t bytes = 0; bytes < needed; ++bytes)
-    ASSERT_FALSE(loader.load(good.data(), bytes)) << "a prefix of " << bytes << " bytes lacks part of a segment";
+    ASSERT_FALSE(loader.load(good.data(), bytes))
+        << "a prefix of " << bytes << " bytes lacks part of a segment";
   // Section headers and the static symbol table follow, which loading does not need.
   for (size_t bytes = needed; bytes <= good.size(); bytes += 1 + (good.size() - needed) / 16)
     EXPECT_TRUE(loader.load(good.data(), bytes)) << bytes;
@@ -103,7 +105,8 @@ TEST_P(CodeObjectFlips, NeverFatal) {
       char &byte = bad[first + random() % (last - first)];
       // A flipped bit, or one of the values that sizes and offsets break at.
       constexpr char kValues[] = {0, 1, 0x7f, static_cast<char>(0x80), static_cast<char>(0xff)};
-      byte = random() % 2 == 0 ? static_cast<char>(byte ^ (1 << random() % 8)) : kValues[random() % sizeof kValues];
+      byte = random() % 2 == 0 ? static_cast<char>(byte ^ (1 << random() % 8))
+                               : kValues[random() % sizeof kValues];
     }
     accepted += loader.load(bad.data(), bad.size());
   }
@@ -115,7 +118,8 @@ TEST_P(CodeObjectFlips, NeverFatal) {
 // Headers and tables at the front of the file decide most, so they get most of the rounds.
 INSTANTIATE_TEST_SUITE_P(, CodeObjectFlips,
                          testing::Values(FlipRange{"headers", "gfx950_v5.co", 0, 0.04, 3000},
-                                         FlipRange{"notes_and_tables", "gfx950_v5.co", 0.03, 0.45, 4000},
+                                         FlipRange{"notes_and_tables", "gfx950_v5.co", 0.03, 0.45,
+                                                   4000},
                                          FlipRange{"dynamic", "gfx950_v5.co", 0.62, 0.64, 3000},
                                          FlipRange{"anywhere", "gfx950_v5.co", 0, 1, 1000},
                                          FlipRange{"bundle", "bundle.hipfb", 0, 0.02, 3000}),
@@ -127,12 +131,15 @@ TEST(CodeObjectFuzz, GarbageBehindEachMagic) {
   std::mt19937_64 random(kSeed);
   Loader loader;
   for (int round = 0; round < 4000; ++round) {
-    std::string bytes = round % 2 == 0 ? std::string("\x7f"
-                                                     "ELF\2\1\1\x40\3",
-                                                     9)
-                                       : std::string("__CLANG_OFFLOAD_BUNDLE__\1\0\0\0\0\0\0\0", 32);
+    std::string bytes = round % 2 == 0
+                            ? std::string(
+                                  "\x7f"
+                                  "ELF\2\1\1\x40\3",
+                                  9)
+                            : std::string("__CLANG_OFFLOAD_BUNDLE__\1\0\0\0\0\0\0\0", 32);
     const size_t garbage = random() % 300;
-    for (size_t i = 0; i < garbage; ++i) bytes.push_back(static_cast<char>(random() % 3 == 0 ? random() : 0));
+    for (size_t i = 0; i < garbage; ++i)
+      bytes.push_back(static_cast<char>(random() % 3 == 0 ? random() : 0));
     EXPECT_FALSE(loader.load(bytes.data(), bytes.size()));
   }
 }

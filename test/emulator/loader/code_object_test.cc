@@ -68,8 +68,8 @@ TEST_P(CodeObjectVersions, KernelsAreComplete) {
   EXPECT_EQ(object->find_kernel("vector_add.kd"), nullptr);
 }
 INSTANTIATE_TEST_SUITE_P(, CodeObjectVersions,
-                         testing::Values("gfx950_v4.co", "gfx950_v5.co", "gfx950_v6.co", "bundle.hipfb",
-                                         "gfx950_sramecc_xnack_off.co"));
+                         testing::Values("gfx950_v4.co", "gfx950_v5.co", "gfx950_v6.co",
+                                         "bundle.hipfb", "gfx950_sramecc_xnack_off.co"));
 
 TEST(CodeObject, VariablesAreRelocatedAndWritable) {
   const auto object = loaded("gfx950_v5.co");
@@ -81,7 +81,8 @@ TEST(CodeObject, VariablesAreRelocatedAndWritable) {
   int value = 0;
   std::memcpy(&value, counter, sizeof value);
   EXPECT_EQ(value, 41);
-  EXPECT_TRUE(AddressSpace::instance().snapshot()->find(reinterpret_cast<uint64_t>(counter))->writable);
+  EXPECT_TRUE(
+      AddressSpace::instance().snapshot()->find(reinterpret_cast<uint64_t>(counter))->writable);
   ASSERT_TRUE(object->find_global("counter_address", &counter_address, &bytes));
   EXPECT_EQ(bytes, 8u);
   void *pointed = nullptr;
@@ -89,7 +90,8 @@ TEST(CodeObject, VariablesAreRelocatedAndWritable) {
   EXPECT_EQ(pointed, counter);
   ASSERT_TRUE(object->find_global("table", &table, &bytes));
   EXPECT_EQ(bytes, 16u);
-  EXPECT_FALSE(AddressSpace::instance().snapshot()->find(reinterpret_cast<uint64_t>(table))->writable);
+  EXPECT_FALSE(
+      AddressSpace::instance().snapshot()->find(reinterpret_cast<uint64_t>(table))->writable);
   EXPECT_FALSE(object->find_global("vector_add", &table, &bytes)) << "a function is no variable";
   EXPECT_FALSE(object->find_global("none", &table, &bytes));
 }
@@ -154,13 +156,16 @@ TEST(CodeObject, HeaderDamageIsNamed) {
 
 TEST(CodeObject, UnsupportedRelocationIsNamed) {
   std::vector<char> bad = read_image("gfx950_v5.co");
-  // The only relocation is R_AMDGPU_RELATIVE64 (13) for counter_address; find its entry by its addend, the symbol's value.
+  // The only relocation is R_AMDGPU_RELATIVE64 (13) for counter_address; find its entry by its
+  // addend, the symbol's value.
   using namespace llvm::ELF;
   size_t changed = 0;
   for (size_t at = 0; at + sizeof(Elf64_Rela) <= bad.size(); at += 8) {
     Elf64_Rela entry;
     std::memcpy(&entry, bad.data() + at, sizeof entry);
-    if (entry.r_info != R_AMDGPU_RELATIVE64 || entry.r_offset != static_cast<uint64_t>(entry.r_addend) + 8) continue;
+    if (entry.r_info != R_AMDGPU_RELATIVE64 ||
+        entry.r_offset != static_cast<uint64_t>(entry.r_addend) + 8)
+      continue;
     entry.setSymbolAndType(1, R_AMDGPU_GOTPCREL);
     std::memcpy(bad.data() + at, &entry, sizeof entry);
     ++changed;

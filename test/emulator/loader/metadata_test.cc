@@ -10,21 +10,29 @@ namespace flydsl::emu {
 namespace {
 
 // MessagePack by hand: fixstr 0xa0+n, fixmap 0x80+n, fixarray 0x90+n, positive fixint.
-std::string text(const std::string &s) { return static_cast<char>(0xa0 + s.size()) + s; }
-std::string map(int fields) { return std::string(1, static_cast<char>(0x80 + fields)); }
-std::string array(int elements) { return std::string(1, static_cast<char>(0x90 + elements)); }
-std::string number(int n) { return std::string(1, static_cast<char>(n)); }
+std::string text(const std::string &s) {
+  return static_cast<char>(0xa0 + s.size()) + s;
+}
+std::string map(int fields) {
+  return std::string(1, static_cast<char>(0x80 + fields));
+}
+std::string array(int elements) {
+  return std::string(1, static_cast<char>(0x90 + elements));
+}
+std::string number(int n) {
+  return std::string(1, static_cast<char>(n));
+}
 
 std::string kernel_document(const std::string &argument) {
-  return map(1) + text("amdhsa.kernels") + array(1) + map(4) + text(".name") + text("k") + text(".symbol") +
-         text("k.kd") + text(".kernarg_segment_size") + std::string("\x10", 1) + text(".args") + array(1) +
-         argument;
+  return map(1) + text("amdhsa.kernels") + array(1) + map(4) + text(".name") + text("k") +
+         text(".symbol") + text("k.kd") + text(".kernarg_segment_size") + std::string("\x10", 1) +
+         text(".args") + array(1) + argument;
 }
 
 TEST(Metadata, ReadsKernelsAndArguments) {
   const std::string document =
-      kernel_document(map(3) + text(".offset") + number(8) + text(".size") + number(4) + text(".value_kind") +
-                      text("by_value"));
+      kernel_document(map(3) + text(".offset") + number(8) + text(".size") + number(4) +
+                      text(".value_kind") + text("by_value"));
   CodeObjectMetadata metadata;
   std::string error;
   ASSERT_TRUE(parse_metadata(document.data(), document.size(), &metadata, &error)) << error;
@@ -45,8 +53,8 @@ TEST(Metadata, ReadsKernelsAndArguments) {
 
 TEST(Metadata, RefusesArgumentsOutsideOfTheSegment) {
   const std::string document =
-      kernel_document(map(3) + text(".offset") + number(12) + text(".size") + number(8) + text(".value_kind") +
-                      text("by_value"));
+      kernel_document(map(3) + text(".offset") + number(12) + text(".size") + number(8) +
+                      text(".value_kind") + text("by_value"));
   CodeObjectMetadata metadata;
   std::string error;
   EXPECT_FALSE(parse_metadata(document.data(), document.size(), &metadata, &error));
@@ -58,7 +66,8 @@ TEST(Metadata, RefusesMissingFieldsAndOtherTypes) {
   std::string error;
   for (const std::string &document :
        {kernel_document(map(0)), kernel_document(map(1) + text(".value_kind") + number(1)),
-        kernel_document(map(2) + text(".value_kind") + text("by_value") + text(".size") + number(4)),
+        kernel_document(map(2) + text(".value_kind") + text("by_value") + text(".size") +
+                        number(4)),
         array(0), number(1), std::string()}) {
     EXPECT_FALSE(parse_metadata(document.data(), document.size(), &metadata, &error));
     EXPECT_NE(error, "");
@@ -67,7 +76,8 @@ TEST(Metadata, RefusesMissingFieldsAndOtherTypes) {
 
 TEST(Metadata, MapsAsKeysAreSkipped) {
   std::string error;
-  const std::string document = map(3) + map(0) + number(1) + map(0) + number(2) + text("a") + number(3);
+  const std::string document =
+      map(3) + map(0) + number(1) + map(0) + number(2) + text("a") + number(3);
   const auto root = parse_msgpack(document.data(), document.size(), &error);
   ASSERT_TRUE(root) << error;
   ASSERT_NE(root->field("a"), nullptr);
@@ -76,7 +86,8 @@ TEST(Metadata, MapsAsKeysAreSkipped) {
 }
 
 TEST(Metadata, DepthIsBounded) {
-  const std::string document(100000, static_cast<char>(0x91));  // arrays of one array of one array ...
+  const std::string document(100000,
+                             static_cast<char>(0x91));  // arrays of one array of one array ...
   std::string error;
   EXPECT_FALSE(parse_msgpack(document.data(), document.size(), &error));
   EXPECT_NE(error.find("deep"), std::string::npos) << error;

@@ -27,10 +27,14 @@ inline std::vector<char> read_object(const std::string &name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// An offload bundle as clang-offload-bundler lays it out: a host entry without bytes, then each code object at a multiple of
-// 4096. Written here because that tool is not part of the packages that the build needs.
-inline std::vector<char> make_bundle(const std::vector<std::pair<std::string, std::vector<char>>> &entries) {
-  const auto u64 = [](uint64_t value) { return std::string(reinterpret_cast<const char *>(&value), sizeof value); };
+// An offload bundle as clang-offload-bundler lays it out: a host entry without bytes, then each
+// code object at a multiple of 4096. Written here because that tool is not part of the packages
+// that the build needs.
+inline std::vector<char> make_bundle(
+    const std::vector<std::pair<std::string, std::vector<char>>> &entries) {
+  const auto u64 = [](uint64_t value) {
+    return std::string(reinterpret_cast<const char *>(&value), sizeof value);
+  };
   const std::string host = "host-x86_64-unknown-linux-gnu-";
   std::string table = "__CLANG_OFFLOAD_BUNDLE__" + u64(entries.size() + 1);
   table += u64(4096) + u64(0) + u64(host.size()) + host;

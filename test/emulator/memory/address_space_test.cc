@@ -12,9 +12,13 @@
 namespace flydsl::emu {
 namespace {
 
-AddressSpace &space() { return AddressSpace::instance(); }
+AddressSpace &space() {
+  return AddressSpace::instance();
+}
 
-uint64_t address_of(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
+uint64_t address_of(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
 
 bool is_poisoned(const void *memory, size_t bytes) {
   const auto *p = static_cast<const unsigned char *>(memory);
@@ -25,7 +29,8 @@ bool is_poisoned(const void *memory, size_t bytes) {
 }
 
 TEST(AddressSpace, FreshMemoryIsPoisonedAndAligned) {
-  for (const size_t bytes : {size_t{1}, size_t{255}, size_t{256}, size_t{16384}, size_t{16385}, size_t{1} << 20}) {
+  for (const size_t bytes :
+       {size_t{1}, size_t{255}, size_t{256}, size_t{16384}, size_t{16385}, size_t{1} << 20}) {
     void *memory = space().allocate(bytes, "test");
     ASSERT_NE(memory, nullptr) << bytes;
     EXPECT_EQ(address_of(memory) % 256, 0u) << bytes;
@@ -154,7 +159,8 @@ TEST(AddressSpace, ManySmallBlocksNeverOverlap) {
   }
   std::sort(live.begin(), live.end());
   for (size_t i = 0; i + 1 < live.size(); ++i)
-    EXPECT_LE(live[i].first + live[i].second + 256, live[i + 1].first) << "at least a red zone apart";
+    EXPECT_LE(live[i].first + live[i].second + 256, live[i + 1].first)
+        << "at least a red zone apart";
   for (const auto &[memory, bytes] : live) EXPECT_TRUE(space().release(memory));
 }
 
