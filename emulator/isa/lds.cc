@@ -5,14 +5,14 @@
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
-// Adds the offset to 64 byte addresses and checks `bytes` at each enabled lane. The sum does not
-// wrap: an address past the end is out of range (CDNA3 ISA, "LDS access").
+// Adds the offset to 64 byte addresses and checks `bytes` at each enabled lane. The sum is 32 bits wide:
+// since Sea Islands compilers use negative bases with positive offsets (LLVM, isDSOffsetLegal).
 inline bool addresses(Wave &w, const Op &op, const uint32_t *a, uint32_t offset, uint32_t bytes,
                       uint32_t *out) {
   const uint64_t exec = exec_of(w);
   if (w.lds_bytes < bytes) {
     if (exec)
-      fault_lds(w, op, __builtin_ctzll(exec), a[__builtin_ctzll(exec)] + uint64_t(offset), bytes);
+      fault_lds(w, op, __builtin_ctzll(exec), a[__builtin_ctzll(exec)] + offset, bytes);
     return exec == 0;
   }
   const uint32_t limit = w.lds_bytes - bytes;
@@ -20,12 +20,12 @@ inline bool addresses(Wave &w, const Op &op, const uint32_t *a, uint32_t offset,
   LANES {
     const uint32_t x = a[i] + offset;
     out[i] = x;
-    bad[i] = x > limit || x < offset ? ~0u : 0u;
+    bad[i] = x > limit ? ~0u : 0u;
   }
   const uint64_t m = mask_of(bad) & exec;
   if (__builtin_expect(m == 0, 1)) return true;
   const int lane = __builtin_ctzll(m);
-  fault_lds(w, op, lane, uint64_t(a[lane]) + offset, bytes);
+  fault_lds(w, op, lane, a[lane] + offset, bytes);
   return false;
 }
 

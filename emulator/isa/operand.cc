@@ -74,6 +74,8 @@ bool parse_register(std::string_view text, char letter, uint32_t &first, uint32_
 }
 
 bool parse_constant(std::string_view text, char type, uint64_t &value) {
+  // A value that would fit an inline constant but is encoded as a literal.
+  if (text.substr(0, 4) == "lit(" && text.back() == ')') text = text.substr(4, text.size() - 5);
   int64_t integer;
   if (parse_integer(text, integer)) {
     const bool literal = text.find('x') != std::string_view::npos;
