@@ -1,5 +1,7 @@
 #include "emulator/loader/msgpack_tree.h"
 
+#include <utility>
+
 #include "llvm/BinaryFormat/MsgPackReader.h"
 
 namespace flydsl::emu {
@@ -51,8 +53,9 @@ bool read_node(llvm::msgpack::Reader &reader, int depth, MsgpackNode *node, std:
         MsgpackNode key, value;
         if (!read_node(reader, depth + 1, &key, error)) return false;
         if (!read_node(reader, depth + 1, &value, error)) return false;
-        if (key.kind == MsgpackNode::Kind::kString)
-          node->fields.emplace_back(std::move(key.text), std::move(value));
+        if (key.kind != MsgpackNode::Kind::kString) continue;
+        node->keys.push_back(std::move(key.text));
+        node->elements.push_back(std::move(value));
       }
       return true;
     default:
@@ -63,8 +66,8 @@ bool read_node(llvm::msgpack::Reader &reader, int depth, MsgpackNode *node, std:
 }  // namespace
 
 const MsgpackNode *MsgpackNode::field(const char *name) const {
-  for (const auto &[key, value] : fields) {
-    if (key == name) return &value;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] == name) return &elements[i];
   }
   return nullptr;
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace flydsl::emu {
@@ -18,9 +17,8 @@ struct MsgpackNode {
   Kind kind = Kind::kOther;
   uint64_t number = 0;
   std::string text;
-  std::vector<MsgpackNode> elements;  // of an array
-  std::vector<std::pair<std::string, MsgpackNode>>
-      fields;  // of a map; entries with other keys are left out
+  std::vector<MsgpackNode> elements;  // of an array; of a map, its values
+  std::vector<std::string> keys;  // of a map, beside elements; entries with other keys are left out
 
   // The field of a map, or nullptr.
   const MsgpackNode *field(const char *name) const;

@@ -82,7 +82,7 @@ TEST(Metadata, MapsAsKeysAreSkipped) {
   ASSERT_TRUE(root) << error;
   ASSERT_NE(root->field("a"), nullptr);
   EXPECT_EQ(root->field("a")->number, 3u);
-  EXPECT_EQ(root->fields.size(), 1u);
+  EXPECT_EQ(root->elements.size(), 1u);
 }
 
 TEST(Metadata, DepthIsBounded) {
