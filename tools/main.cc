@@ -84,6 +84,19 @@ int run(int argc, char **argv) {
       archive->add_subcommand("verify", "Read, check and inflate every kernel of an archive");
   verify->add_option("FILE", archive_file, "archive")->required();
 
+  if (argc > 1 &&
+      argv[1][0] != '-') {  // of another word CLI11 would only say that a command is required
+    std::string known;
+    bool found = false;
+    for (const CLI::App *command : app.get_subcommands(nullptr)) {
+      found = found || command->get_name() == argv[1];
+      known.append(known.empty() ? "" : ", ").append(command->get_name());
+    }
+    if (!found) {
+      return report(kExitBadInput,
+                    "command '" + std::string(argv[1]) + "' is unknown; there is " + known);
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

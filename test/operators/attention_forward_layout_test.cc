@@ -71,20 +71,20 @@ TEST(AttentionForwardLayout, EveryAlignmentOfEveryOperand) {
   for (const flydsl_aot_dtype dtype : {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16}) {
     AttentionCase c = random_case(24, dtype);
     const AttentionResult aligned = check_attention(c);
-    EXPECT_EQ(aligned.kernel, instance_name(dtype, 64, true, false));
+    EXPECT_EQ(aligned.kernel, instance_name(c, false));
     AttentionReference reference;
     for (const int64_t offset_elements : {8, 4, 2, 1}) {  // 16, 8, 4 and 2 bytes
       for (Placement *place : {&c.place_q, &c.place_k, &c.place_v, &c.place_out}) {
         place->offset_elements = offset_elements;
         const AttentionResult moved = check_attention(c);
-        EXPECT_EQ(moved.kernel, instance_name(dtype, 64, true, offset_elements < 8))
+        EXPECT_EQ(moved.kernel, instance_name(c, offset_elements < 8))
             << "offset of " << offset_elements << " elements";
         place->offset_elements = 0;
       }
     }
     // Row pitch of one element more: base aligned, rows not.
     c.place_v.pad = {0, 0, 0, 1};
-    EXPECT_EQ(check_attention(c).kernel, instance_name(dtype, 64, true, true));
+    EXPECT_EQ(check_attention(c).kernel, instance_name(c, true));
   }
 }
 

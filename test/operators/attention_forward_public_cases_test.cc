@@ -247,7 +247,7 @@ void check_many(int64_t batches, int64_t heads, int64_t length) {
 }
 
 TEST(AttentionForwardPublicCases, Slow_pytorch_146704_65536_batches) {
-  check_many(65536, 2, 4);
+  check_many(65536, 1, 4);
 }
 TEST(AttentionForwardPublicCases, Slow_pytorch_142228_65536_heads) {
   check_many(1, 65536, 10);

@@ -120,9 +120,11 @@ bool same_bits(const AttentionResult &a, const AttentionResult &b) {
           std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0);
 }
 
-std::string instance_name(flydsl_aot_dtype dtype, int64_t head_dim, bool causal, bool staged) {
-  return std::string("attention_forward_") + flydsl_aot_dtype_name(dtype) + "_d" +
-         std::to_string(head_dim) + (causal ? "_causal" : "_none") +
+std::string instance_name(const AttentionCase &c, bool staged) {
+  const int64_t diagonal = c.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? c.seq_k - c.seq_q : 0;
+  const bool masked = c.mask.right != FLYDSL_AOT_UNLIMITED && diagonal + c.mask.right < c.seq_k - 1;
+  return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
+         std::to_string(c.head_dim) + (masked ? "_causal" : "_none") +
          (staged ? "_staged" : "_direct") + "_m128n64";
 }
 

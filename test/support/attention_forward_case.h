@@ -74,7 +74,8 @@ AttentionReference reference_of(const AttentionCase &c);
 bool same_bits(const AttentionResult &a, const AttentionResult &b);
 
 // Name of the instance that must serve a case: `staged` when something is not aligned to 16 bytes.
-std::string instance_name(flydsl_aot_dtype dtype, int64_t head_dim, bool causal, bool staged);
+// A mask that hides nothing (its first row sees the last key) is no mask.
+std::string instance_name(const AttentionCase &c, bool staged);
 
 // "B1 Hq2/1 Sq33 Sk65 D64 ..." for failure messages.
 std::string describe(const AttentionCase &c);
