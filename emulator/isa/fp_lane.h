@@ -47,15 +47,16 @@ inline float fma(float a, float b, float c) {
 inline uint32_t order(uint32_t u) {
   return u ^ (uint32_t(int32_t(u) >> 31) | 0x80000000u);
 }
-inline bool is_snan(uint32_t u) {
-  return (u & 0x7fffffff) > 0x7f800000u && !(u & 0x400000);
-}
+// Conditions are joined with & and |, so that lanes stay free of branches.
 inline uint32_t pick(bool first, uint32_t a, uint32_t b, bool ieee) {
   uint32_t r = first ? a : b;
   r = is_nan(as_f(b)) ? a : r;
   r = is_nan(as_f(a)) ? b : r;
-  r = (ieee && is_snan(b)) ? b | 0x400000 : r;
-  return (ieee && is_snan(a)) ? a | 0x400000 : r;
+  const uint32_t signalling = ieee ? 0x7f800000u : 0xffffffffu;
+  const bool b_wins = ((b & 0x7fffffff) > signalling) & ((b & 0x400000) == 0);
+  const bool a_wins = ((a & 0x7fffffff) > signalling) & ((a & 0x400000) == 0);
+  r = b_wins ? b | 0x400000 : r;
+  return a_wins ? a | 0x400000 : r;
 }
 inline uint32_t minimum_number(uint32_t a, uint32_t b, bool ieee) {
   return pick(order(a) < order(b), a, b, ieee);

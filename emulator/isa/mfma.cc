@@ -38,9 +38,10 @@ inline void unpack(const uint32_t *rows, int e, uint32_t *out) {
   }
 }
 
-template <Type T>
+template <Type T, bool kExactProducts>
 inline uint32_t accumulate(uint32_t a, uint32_t b, uint32_t c) {
   if (T == kI8) return c + a * b;
+  if (kExactProducts) return as_u(as_f(a) * as_f(b) + as_f(c));
   return as_u(__builtin_fmaf(as_f(a), as_f(b), as_f(c)));
 }
 
@@ -67,28 +68,87 @@ inline int b_lane(uint32_t blgp, int lane) {
   return lane;
 }
 
-// One row of the result: c[0..n) += sum over k of a[k] * b[k][0..n), two rows at a time to keep the
-// host's multipliers busy. Strides in words.
-template <Type T, int N, int kRows>
-inline void rows_times(const uint32_t *const *c_rows, const uint32_t *const *a, int k_count,
-                       const uint32_t *b) {
-  uint32_t acc[kRows][N];
-  for (int r = 0; r < kRows; ++r)
-    for (int j = 0; j < N; ++j) acc[r][j] = c_rows[r][j];
-  for (int k = 0; k < k_count; ++k) {
-    const uint32_t *bk = b + k * N;
-    for (int r = 0; r < kRows; ++r) {
-      const uint32_t x = a[r][k];
-      for (int j = 0; j < N; ++j) acc[r][j] = accumulate<T>(x, bk[j], acc[r][j]);
-    }
+// The host's widest vectors for the inner loop; compilers do not find this shape by themselves for
+// every M.
+#if defined(__AVX512F__)
+struct Vector {
+  static constexpr int kLanes = 16;
+  __m512 x;
+  static Vector load(const uint32_t *p) { return {_mm512_loadu_ps(p)}; }
+  static Vector spread(uint32_t u) { return {_mm512_set1_ps(as_f(u))}; }
+  void store(uint32_t *p) const { _mm512_storeu_ps(p, x); }
+  void add_product(Vector a, Vector b) { x = _mm512_fmadd_ps(a.x, b.x, x); }
+};
+#elif defined(__FMA__)
+struct Vector {
+  static constexpr int kLanes = 8;
+  __m256 x;
+  static Vector load(const uint32_t *p) {
+    return {_mm256_loadu_ps(reinterpret_cast<const float *>(p))};
   }
+  static Vector spread(uint32_t u) { return {_mm256_set1_ps(as_f(u))}; }
+  void store(uint32_t *p) const { _mm256_storeu_ps(reinterpret_cast<float *>(p), x); }
+  void add_product(Vector a, Vector b) { x = _mm256_fmadd_ps(a.x, b.x, x); }
+};
+#else
+struct Vector {
+  static constexpr int kLanes = 64;  // none: the plain loop is used
+  static Vector load(const uint32_t *) { return {}; }
+  static Vector spread(uint32_t) { return {}; }
+  void store(uint32_t *) const {}
+  void add_product(Vector, Vector) {}
+};
+#endif
+
+// kRows rows of the result: c[r][j] += sum over k of a[k][r] * b[k][j], several rows at a time to
+// keep the host's multipliers busy. a and b are [k][M].
+template <Type T, int M, int kRows, bool kExactProducts>
+inline void rows_times(uint32_t *const *c, const uint32_t *a, int k_count, const uint32_t *b) {
+  if constexpr (T != kI8 && M % Vector::kLanes == 0) {
+    constexpr int kVectors = M / Vector::kLanes;
+    Vector acc[kRows][kVectors];
+    for (int r = 0; r < kRows; ++r)
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = Vector::load(c[r] + v * Vector::kLanes);
+    for (int k = 0; k < k_count; ++k)
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector row = Vector::load(b + k * M + v * Vector::kLanes);
+        for (int r = 0; r < kRows; ++r) acc[r][v].add_product(Vector::spread(a[k * M + r]), row);
+      }
+    for (int r = 0; r < kRows; ++r)
+      for (int v = 0; v < kVectors; ++v) acc[r][v].store(c[r] + v * Vector::kLanes);
+    return;
+  }
+  uint32_t acc[kRows][M];
   for (int r = 0; r < kRows; ++r)
-    for (int j = 0; j < N; ++j) {
-      const uint32_t u = acc[r][j];
-      // The hardware's NaN payload is not defined; the host's would depend on operand order.
-      const_cast<uint32_t *>(c_rows[r])[j] =
-          T != kI8 && (u & 0x7fffffff) > 0x7f800000u ? 0x7fc00000u : u;
+    for (int j = 0; j < M; ++j) acc[r][j] = c[r][j];
+  for (int k = 0; k < k_count; ++k)
+    for (int r = 0; r < kRows; ++r) {
+      const uint32_t x = a[k * M + r];
+      for (int j = 0; j < M; ++j)
+        acc[r][j] = accumulate<T, kExactProducts>(x, b[k * M + j], acc[r][j]);
     }
+  for (int r = 0; r < kRows; ++r)
+    for (int j = 0; j < M; ++j) c[r][j] = acc[r][j];
+}
+
+// Without a fused multiply-add in the host a call a product would be needed; but where every
+// product is a normal fp32 number or zero and has at most 24 bits, multiplying first loses nothing
+// and the sum rounds the same.
+template <Type T>
+inline bool products_exact(const uint32_t *a, const uint32_t *b, int count) {
+#if defined(__FMA__)
+  (void)a, (void)b, (void)count;
+  return false;
+#else
+  if (T == kF32) return false;
+  uint32_t bad = 0;
+  for (int n = 0; n < 2; ++n)
+    for (int i = 0; i < count; ++i) {
+      const uint32_t magnitude = (n ? b[i] : a[i]) & 0x7fffffff, exponent = magnitude >> 23;
+      bad |= uint32_t(magnitude != 0 && (exponent < 127 - 62 || exponent > 127 + 62));
+    }
+  return bad == 0;
+#endif
 }
 
 template <Type T, int M, int K, int kBlocks>
@@ -97,7 +157,7 @@ void mfma(Wave &w, const Op &op) {
   constexpr int kRegisters = M * M * kBlocks / 64;
   constexpr int kGroups = K / kPerLane;
   alignas(64) uint32_t element[64];
-  alignas(64) uint32_t a[kBlocks * M * K];  // [block][i][k]
+  alignas(64) uint32_t a[kBlocks * M * K];  // [block][k][i]
   alignas(64) uint32_t b[kBlocks * K * M];  // [block][k][j]
   alignas(64) uint32_t c[kRegisters * 64];
 
@@ -106,7 +166,7 @@ void mfma(Wave &w, const Op &op) {
     unpack<T>(pa, e, element);
     for (int group = 0; group < kBlocks * kGroups; ++group) {
       const int block = group / kGroups, k = group % kGroups * kPerLane + e;
-      for (int i = 0; i < M; ++i) a[(block * M + i) * K + k] = element[group * M + i];
+      memcpy(a + (block * K + k) * M, element + group * M, M * 4);
     }
     unpack<T>(pb, e, element);
     if (op.blgp) {
@@ -126,19 +186,27 @@ void mfma(Wave &w, const Op &op) {
     const uint32_t x = scalar32(w, op, 3);
     for (int i = 0; i < kRegisters * 64; ++i) c[i] = x;
   }
+  const bool exact = products_exact<T>(a, b, kBlocks * M * K);
   for (int block = 0; block < kBlocks; ++block) {
     const uint32_t *ab = a + a_block(op, block) * M * K, *bb = b + block * K * M;
-    const uint32_t *rows[M], *arow[M];
+    uint32_t *rows[M];
     for (int i = 0; i < M; ++i) {
       const int reg = M == 32 ? 16 * block + 4 * (i / 8) + i % 4 : M == 16 ? 4 * block + i % 4 : i;
       const int lane = M == 32 ? 32 * (i / 4 % 2) : M == 16 ? 16 * (i / 4) : 4 * block;
       rows[i] = c + reg * 64 + lane;
-      arow[i] = ab + i * K;
     }
-    constexpr int kStep = M == 4 ? 4 : M == 16 ? 8 : 4;
-    for (int i = 0; i < M; i += kStep) rows_times<T, M, kStep>(rows + i, arow + i, K, bb);
+    constexpr int kStep = M == 16 ? 8 : 4;
+    for (int i = 0; i < M; i += kStep) {
+      if (exact)
+        rows_times<T, M, kStep, true>(rows + i, ab + i, K, bb);
+      else
+        rows_times<T, M, kStep, false>(rows + i, ab + i, K, bb);
+    }
   }
-  memcpy(w.v + op.o[0].index * 64, c, sizeof c);
+  // The hardware's NaN payload is not defined; the host's would depend on operand order.
+  uint32_t *d = w.v + op.o[0].index * 64;
+  for (int i = 0; i < kRegisters * 64; ++i)
+    d[i] = T != kI8 && (c[i] & 0x7fffffff) > 0x7f800000u ? 0x7fc00000u : c[i];
   w.mfma_flops += 2ull * M * M * K * kBlocks;
 }
 
