@@ -34,6 +34,8 @@ std::shared_ptr<Function> function_or_fail(const void *handle, hipError_t *error
 
 namespace {
 
+constexpr size_t kLargestFileBytes = size_t{1} << 30;  // as the loader's limit on images
+
 hipError_t load(hipModule_t *handle, const void *data, size_t bytes) {
   hipError_t error = hipSuccess;
   const Device *device = current_device_or_fail(&error);
@@ -73,11 +75,14 @@ hipError_t load_file(hipModule_t *handle, const char *path) {
   std::vector<char> contents;
   char block[65536];
   size_t got = 0;
-  while ((got = std::fread(block, 1, sizeof block, file)) > 0)
+  while (contents.size() <= kLargestFileBytes &&
+         (got = std::fread(block, 1, sizeof block, file)) > 0)
     contents.insert(contents.end(), block, block + got);
   const bool failed = std::ferror(file) != 0;
   std::fclose(file);
   if (failed) return fail(hipErrorFileNotFound, "%s cannot be read", path);
+  if (contents.size() > kLargestFileBytes)
+    return fail(hipErrorInvalidImage, "%s is larger than 1 GiB", path);
   return load(handle, contents.data(), contents.size());
 }
 

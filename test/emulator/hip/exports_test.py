@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 MAX_BYTES = 40 << 20
-ALLOWED_NEEDED = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-x86-64\.so\.2)")
+# The sanitizers are for builds that ask for them.
+ALLOWED_NEEDED = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+|asan|ubsan|tsan)\.so\.\d+|ld-linux-x86-64\.so\.2)")
 ALLOWED_NAME = re.compile(r"(hip[A-Z]|flydsl_emu_)\w+")
 
 

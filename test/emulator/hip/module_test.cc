@@ -61,6 +61,7 @@ TEST(Module, RefusalsTellWhy) {
   EXPECT_HIP(
       hipErrorInvalidImage,
       hipModuleLoadData(&module, "plain text, long enough to hold an ELF header if it were one"));
+  EXPECT_HIP(hipErrorFileNotFound, hipModuleLoad(&module, "/proc")) << "a directory";
   EXPECT_HIP(hipErrorInvalidValue, hipModuleLoadData(&module, nullptr));
   EXPECT_EQ(module, nullptr);
 }
