@@ -31,7 +31,8 @@ extern "C" {
 /* Zero-initialise, set struct_size = sizeof(flydsl_aot_attention_forward_params). */
 typedef struct flydsl_aot_attention_forward_params {
   uint32_t struct_size;
-  float scale;             /* any finite value, usually 1/sqrt(D); 0 is taken as 0, there is no default */
+  float scale;             /* usually 1/sqrt(D); any value, also negative, with scale * log2(e) finite in
+                              fp32 (|scale| < 2.358e38); 0 is taken as 0, there is no default */
   flydsl_aot_tensor q;     /* (B, Hq, Sq, D), fp16 or bf16 */
   flydsl_aot_tensor k;     /* (B, Hkv, Sk, D), same dtype; Hq a multiple of Hkv */
   flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), same dtype; in this version Dv == D */
@@ -41,7 +42,14 @@ typedef struct flydsl_aot_attention_forward_params {
   void *workspace;         /* device memory; NULL when the query asks for none */
   uint64_t workspace_bytes;
 } flydsl_aot_attention_forward_params;
-/* D is 64 or 128. The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
+/* mask: right may be any bound; a finite left (a window) is UNSUPPORTED_FEATURE in this version. A bound that
+ * hides no key of this problem is taken as no bound.
+ * Output layout: the axes of out and of lse are nested, i.e. sorted by stride, each stride is at least the
+ * span of the axes below it, so that no element is written twice (INVALID_STRIDE). Overlap of out or lse
+ * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or byte
+ * ranges that meet where one of the two tensors has no gaps. Slices of one packed buffer interleave legally;
+ * overlap between two such tensors is not detected and gives undefined results.
+ * D is 64 or 128. The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
  * to its element size. Sq, Sk, B and Hq at most 2^30, and
  * ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
 

@@ -3,7 +3,8 @@
  * Self-contained C11: needs neither HIP nor C++. Every parameter struct begins with uint32_t struct_size,
  * which the caller sets to the sizeof it was compiled with: fields are only ever appended, a library reads
  * the fields it is given and takes the rest as zero, and refuses (INVALID_STRUCT_SIZE) a larger struct whose
- * unknown tail is not all zero. No function throws, aborts or prints (logging is off unless asked for with
+ * unknown tail is not all zero. In structs that the library fills, it writes the fields it knows and zeroes the
+ * rest. No function throws, aborts or prints (logging is off unless asked for with
  * FLYDSL_AOT_LOG). A refused call has touched no output and launched nothing. */
 #ifndef FLYDSL_AOT_FLYDSL_AOT_H
 #define FLYDSL_AOT_FLYDSL_AOT_H

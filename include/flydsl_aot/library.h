@@ -31,15 +31,17 @@ typedef struct flydsl_aot_open_options {
    * then libamdhip64.so.7, .6, .5. For the emulator: FLYDSL_AOT_EMULATOR_LIBRARY, then
    * libflydsl_emu.so beside this library, then by the loader's own search. */
   const char *device_library;
-  /* Architecture, e.g. "gfx950". Required with DEVICE_NONE. With HIP or the emulator it must be NULL or
-   * name the family of the device found; a mismatch is UNSUPPORTED_ARCH. */
+  /* Architecture, e.g. "gfx950", or a target id, e.g. "gfx950:xnack-". Required with DEVICE_NONE. With HIP or
+   * the emulator it must be NULL or fit the current device; a mismatch is UNSUPPORTED_ARCH. */
   const char *arch;
   /* Archive file, or directory that holds flydsl_aot.<arch>.fda; NULL: the environment's
-   * FLYDSL_AOT_ARCHIVE_PATH (colon-separated), then beside this library, then ../share/flydsl_aot. */
+   * FLYDSL_AOT_ARCHIVE_PATH (colon-separated), then beside this library, then ../share/flydsl_aot. The first
+   * archive of the architecture is the answer: one that is damaged or of another build is an error, not
+   * passed over. */
   const char *archive_path;
 } flydsl_aot_open_options;
 
-/* flydsl_aot_open: finds the device runtime and the archive of its architecture.
+/* flydsl_aot_open: finds the device runtime and the archive of its current device's architecture.
  * options may be NULL (all defaults). On success *handle must be given to flydsl_aot_close; on failure
  * *handle is NULL. Does not allocate device memory or load kernels.
  * Errors: INVALID_*, DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_ERROR, UNSUPPORTED_ARCH, ARCHIVE_*. */
@@ -57,7 +59,7 @@ FLYDSL_AOT_API uint32_t flydsl_aot_version(void);
  * and live as long as it does; none is NULL, unknown ones are empty. */
 typedef struct flydsl_aot_info {
   uint32_t struct_size;
-  flydsl_aot_device_kind device; /* HIP, EMULATOR or NONE */
+  flydsl_aot_device_kind device; /* HIP, EMULATOR (also when it was opened as a HIP library) or NONE */
   const char *device_library;    /* path of the runtime in use */
   const char *device_name;
   const char *arch;          /* e.g. "gfx950" */

@@ -25,9 +25,9 @@ enum {
   FLYDSL_AOT_INVALID_SHAPE = 110,       /* rank or sizes wrong, or operands that disagree */
   FLYDSL_AOT_INVALID_STRIDE = 111,      /* strides wrong, e.g. last axis not contiguous */
   FLYDSL_AOT_INVALID_DTYPE = 112,       /* operands whose dtypes disagree, unknown dtype */
-  FLYDSL_AOT_INVALID_POINTER = 113,     /* null or misaligned data of a non-empty tensor */
+  FLYDSL_AOT_INVALID_POINTER = 113,     /* null or misaligned data of a non-empty tensor; overlap */
   FLYDSL_AOT_INVALID_MASK = 120,        /* bound below -1, or a finite bound without an anchor */
-  FLYDSL_AOT_INVALID_SCALE = 121,       /* scale is NaN or infinite */
+  FLYDSL_AOT_INVALID_SCALE = 121,       /* scale is NaN, infinite or out of range */
   FLYDSL_AOT_INVALID_WORKSPACE = 122,   /* workspace missing or smaller than the query said */
 
   /* 2xx: valid arguments, but nothing here implements them. Nothing was touched or launched. */

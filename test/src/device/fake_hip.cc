@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #ifndef FAKE_HIP_MAJOR
@@ -31,6 +32,9 @@ struct Function {
 // Functions are never freed: a test may look at a handle after its module is gone.
 std::atomic<int> function_count;
 Function functions[4096];
+
+// Guards what is recorded besides the counters: tests launch and load from many threads.
+std::mutex record_mutex;
 
 int result(int code) {
   if (code != 0) sticky_error = code;
@@ -148,6 +152,7 @@ EXPORT int hipModuleLoadData(void **module, const void *image) {
   ++state.loads;
   ++state.loads_on_device[device];
   ++state.live_modules;
+  const std::lock_guard lock(record_mutex);
   std::memcpy(state.last_image, image, sizeof state.last_image);
   *module = new Module{device};
   return 0;
@@ -193,12 +198,8 @@ EXPORT int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsig
   launch.lds_bytes = lds_bytes;
   launch.kernarg_bytes = static_cast<unsigned>(*static_cast<size_t *>(extra[3]));
   std::memcpy(launch.kernarg, extra[1], launch.kernarg_bytes < 1024 ? launch.kernarg_bytes : 1024);
-  // The concurrency test launches from many threads and looks at counters only.
-  static std::atomic_flag busy = ATOMIC_FLAG_INIT;
-  while (busy.test_and_set()) {
-  }
+  const std::lock_guard lock(record_mutex);
   state.last_launch = launch;
-  busy.clear();
   return 0;
 }
 
