@@ -66,7 +66,8 @@ void div_scale(Wave &w, const Op &op) {
       d = s0 * 0x1p64f;
     } else if (tiny_inverse && tiny_quotient) {
       flag = true;
-      if (s0 == s1) d = s0 * 0x1p64f;
+      // Printed as +64, which would overflow a denominator above 2^126.
+      if (s0 == s1) d = s0 * 0x1p-64f;
     } else if (tiny_inverse) {
       d = s0 * 0x1p-64f;
     } else if (tiny_quotient) {
@@ -81,12 +82,15 @@ void div_scale(Wave &w, const Op &op) {
   finish(w, op, w.out);
   set_mask(w, op, 1, vcc);
 }
+// The CDNA3 ISA prints 2^32 here, which cannot undo a scaling by 2^64; the RDNA3 ISA's text of the
+// same instruction does: a quotient above 1 had its denominator scaled up, one below had its
+// numerator scaled up.
 void div_fmas(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
   const uint64_t vcc = vcc_of(w);
   for (int i = 0; i < 64; ++i) {
     const float r = fma(as_f(a[i]), as_f(b[i]), as_f(c[i]));
-    w.out[i] = as_u(vcc >> i & 1 ? r * 0x1p32f : r);
+    w.out[i] = as_u(vcc >> i & 1 ? r * (exponent(as_f(c[i])) > 127 ? 0x1p64f : 0x1p-64f) : r);
   }
   finish(w, op, w.out);
 }
@@ -100,6 +104,7 @@ inline float div_fixup(float s0, float s1, float s2) {
   if (a1 == kInfinity || s2 == 0) return as_f(sign);
   // The quotient left the range during the iterations: recompute what IEEE division gives there.
   if (exponent(s2) - exponent(s1) < -150) return as_f(sign);
+  if (exponent(s2) - exponent(s1) > 128) return as_f(sign | 0x7f800000);
   return as_f((as_u(s0) & 0x7fffffff) | sign);
 }
 

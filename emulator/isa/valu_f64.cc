@@ -108,7 +108,7 @@ void div_scale(Wave &w, const Op &op) {
       d = s0 * 0x1p128;
     } else if (tiny_inverse && tiny_quotient) {
       flag = true;
-      if (s0 == s1) d = s0 * 0x1p128;
+      if (s0 == s1) d = s0 * 0x1p-128;
     } else if (tiny_inverse) {
       d = s0 * 0x1p-128;
     } else if (tiny_quotient) {
@@ -128,7 +128,8 @@ void div_fmas(Wave &w, const Op &op) {
   const uint64_t vcc = vcc_of(w);
   for (int i = 0; i < 64; ++i) {
     const uint64_t r = fma(wide(a, i), wide(b, i), wide(c, i));
-    set_wide(w.out, i, vcc >> i & 1 ? as_q(as_d(r) * 0x1p64) : r);
+    set_wide(w.out, i,
+             vcc >> i & 1 ? as_q(as_d(r) * (exponent(wide(c, i)) > 1023 ? 0x1p128 : 0x1p-128)) : r);
   }
   finish(w, op, w.out, 2);
 }
@@ -142,6 +143,7 @@ inline uint64_t div_fixup(uint64_t u0, uint64_t u1, uint64_t u2) {
   if (a1 == 0 || a2 == inf) return sign | inf;
   if (a1 == inf || a2 == 0) return sign;
   if (exponent(u2) - exponent(u1) < -1075) return sign;
+  if (exponent(u2) - exponent(u1) > 1024) return sign | inf;
   return (u0 & body) | sign;
 }
 
