@@ -37,6 +37,7 @@ THIRD_PARTY = [
     ("nlohmann/", ["codegen/pack/", "test/"]),
     ("CLI/", ["tools/", "codegen/pack/", "test/"]),
     ("gtest/", ["test/"]),
+    ("gmock/", ["test/"]),
     ("hip/", []),
 ]
 CODE = (".h", ".cc", ".c", ".cpp", ".hip")
