@@ -268,6 +268,16 @@ const Row kRows[] = {
      {"out overlaps q"},
      [](Params &p) { p.out.data = p.q.data; },
      true},
+    {"in_place_padded",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"out overlaps q"},
+     [](Params &p) {
+       // Both have gaps, so only the shared first element is certain.
+       const std::vector<int64_t> sizes = {2, 6, 300, 64},
+                                  strides = {6 * 300 * 80, 300 * 80, 80, 1};
+       p.q = p.out = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, sizes, strides);
+     },
+     true},
     {"out_tail_in_k",
      FLYDSL_AOT_INVALID_POINTER,
      {"out overlaps k"},

@@ -51,6 +51,19 @@ TEST_F(LibraryTest, Info) {
   EXPECT_EQ(flydsl_aot_version(), static_cast<uint32_t>(FLYDSL_AOT_VERSION));
 }
 
+TEST_F(LibraryTest, TheEmulatorOpenedAsHipSaysSo) {
+  open_fake_hip(FAKE_HIP_EMULATOR_PATH)->reset();
+  auto options = flydsl_aot::open_options();
+  options.device = FLYDSL_AOT_DEVICE_HIP;
+  options.device_library = FAKE_HIP_EMULATOR_PATH;
+  options.archive_path = archive_path_.c_str();
+  flydsl_aot::Library library;
+  ASSERT_TRUE(flydsl_aot::Library::open(options, &library).ok());
+  flydsl_aot_info info;
+  ASSERT_TRUE(library.info(&info).ok());
+  EXPECT_EQ(info.device, FLYDSL_AOT_DEVICE_EMULATOR);
+}
+
 TEST_F(LibraryTest, OpenRefusals) {
   EXPECT_EQ(flydsl_aot_open(nullptr, nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
   EXPECT_EQ(open([](auto &o) { o.struct_size = 4; }), FLYDSL_AOT_INVALID_STRUCT_SIZE);

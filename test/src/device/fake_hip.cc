@@ -239,3 +239,13 @@ EXPORT const char *hipGetErrorName(int code) {
 EXPORT const char *hipGetErrorString(int code) {
   return code == 719 ? "unspecified launch failure" : "fake failure";
 }
+
+#ifdef FAKE_HIP_EMULATOR
+// What marks a runtime as the emulator, and explains its refusals (emulator/hip/flydsl_emu.h).
+EXPORT const char *flydsl_emu_last_error() {
+  return "the argument was wrong";
+}
+EXPORT const char *flydsl_emu_last_fault() {
+  return "lane 5 read out of bounds";
+}
+#endif

@@ -185,6 +185,18 @@ TEST(Device, FailuresClearTheStickyError) {
   EXPECT_EQ(fake->peek_at_last_error(), 0);
 }
 
+TEST(Device, TheEmulatorExplainsItself) {
+  FakeHip *fake = open_fake_hip(FAKE_HIP_EMULATOR_PATH);
+  fake->reset();
+  std::unique_ptr<Runtime> runtime;
+  ASSERT_TRUE(open_hip(FAKE_HIP_EMULATOR_PATH, &runtime).ok());
+  EXPECT_TRUE(runtime->api().emulator());
+  fake->synchronize_error = 719;
+  EXPECT_NE(runtime->synchronize().message().find("lane 5 read out of bounds"), std::string::npos);
+  fake->synchronize_error = 1;
+  EXPECT_NE(runtime->synchronize().message().find("the argument was wrong"), std::string::npos);
+}
+
 TEST(Device, ScopeRestoresTheCallersDevice) {
   FakeHip *fake = open_fake_hip(FAKE_HIP7);
   fake->reset();
