@@ -1,9 +1,9 @@
-// A HIP runtime for tests of the runtime's host side: counts, records and fails on request,
+// A HIP runtime for tests of the runtime's host side: counts, records and fails on request, and
 // computes nothing.
 //
 // Built once per HIP major version (fake_hip5 ... fake_hip8: only the symbols that version has),
-// once with the emulator's marks (fake_hip_emulator), and once without the symbol hipModuleLoadData
-// (fake_hip_incomplete). A test opens the same library and gets at its state.
+// once with the emulator's marks (fake_hip_emulator), and once without the symbol
+// hipModuleLoadData (fake_hip_incomplete). A test opens the same library and gets at its state.
 #pragma once
 
 #include <dlfcn.h>
