@@ -17,10 +17,17 @@ std::string hex(uint64_t x) {
   return s;
 }
 
+// The operation being executed; it may be a copy with relative register numbers applied.
+uint32_t index_of(const Wave &wave, const Op &op) {
+  const auto &ops = wave.memory->group->program->ops;
+  return &op >= ops.data() && &op < ops.data() + ops.size() ? uint32_t(&op - ops.data())
+                                                            : wave.pc - 1;
+}
+
 void report(Wave &wave, const Op &op, int lane, const std::string &what) {
   Group &g = *wave.memory->group;
   const Program &p = *g.program;
-  const uint32_t index = uint32_t(&op - p.ops.data());
+  const uint32_t index = index_of(wave, op);
   std::string s = g.kernel->name + ": work-group (" + std::to_string(g.id[0]) + "," +
                   std::to_string(g.id[1]) + "," + std::to_string(g.id[2]) + ") wave " +
                   std::to_string(wave.wave_in_group);
@@ -59,7 +66,7 @@ void fault_address(Wave &wave, const Op &op, int lane, uint64_t address, uint32_
 void fault(Wave &wave, const Op &op, int lane, const char *what) {
   if (what) return report(wave, op, lane, what);
   const Program &p = *wave.memory->group->program;
-  report(wave, op, lane, p.refusals.at(uint32_t(&op - p.ops.data())));
+  report(wave, op, lane, p.refusals.at(index_of(wave, op)));
 }
 
 void fault_value(Wave &wave, const Op &op, int lane, const char *what, uint64_t value) {

@@ -79,6 +79,8 @@ std::shared_ptr<const Program> decode_program_for(Level level, const std::string
       p.refusals[index] = d.refusal + " (bytes " + hex_bytes(code + at, size) + ")";
     } else {
       note_registers(p, d.op);
+      // Relative register numbers may reach every register.
+      if (line.rfind("s_set_gpr_idx_on", 0) == 0) p.vector_rows = p.accumulation_rows = 256;
       if (d.branch) branches.push_back(index);
     }
     p.ops.push_back(d.op);

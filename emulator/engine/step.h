@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 
 #include "emulator/isa/op.h"
+#include "emulator/isa/runtime.h"
 
 namespace flydsl::emu {
 
@@ -25,7 +26,22 @@ inline uint32_t host_control(uint32_t round, uint32_t denormals) {
          (denormals & 2 ? 0 : 0x8000);
 }
 inline bool mode_is_default(uint32_t mode) {
-  return (mode & 0xff) == 0xf0;
+  return (mode & (0xff | kModeIndexing)) == 0xf0;
+}
+
+// `op` with M0's index added to the register numbers that M0[15:12] names (CDNA3 ISA, "VGPR
+// Indexing"). False when a number leaves its register file.
+inline bool apply_index(const Wave &wave, Op &op) {
+  const uint32_t index = wave.s[kM0] & 0xff, which = wave.s[kM0] >> 12 & 15;
+  for (int n = 0; n < op.operands; ++n) {
+    Operand &o = op.o[n];
+    const bool destination = n < op.first_source;
+    const uint32_t wanted = destination ? 8u : 1u << (n - op.first_source);
+    if (o.kind != Kind::kVector || !(which & wanted)) continue;
+    if ((o.index & 255) + index + o.words > 256) return false;
+    o.index += index;
+  }
+  return true;
 }
 
 // Runs up to `budget` instructions; returns how many ran. wave.stop says why it ended early.
@@ -51,7 +67,16 @@ uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
         hooks.before(wave, op);
         if (op.fp != FpClass::kNone && control[unsigned(op.fp)] != current)
           _mm_setcsr(current = control[unsigned(op.fp)]);
-        op.run(wave, op);
+        if ((m & kModeIndexing) && (op.flags & kVector)) {
+          Op indexed = op;
+          if (apply_index(wave, indexed)) {
+            op.run(wave, indexed);
+          } else {
+            fault(wave, op, -1, "relative register number out of range");
+          }
+        } else {
+          op.run(wave, op);
+        }
         hooks.after(wave, op);
       } while (--budget && wave.stop == Stop::kNone);
       _mm_setcsr(kHostDefault);

@@ -1,5 +1,6 @@
 #include "emulator/engine/workgroup.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -17,6 +18,14 @@ constexpr uint8_t kPoison = 0xab;
 
 uint32_t bit(uint32_t x, int n) {
   return x >> n & 1;
+}
+
+// Kernels that recurse or call through pointers (USES_DYNAMIC_STACK) get HIP's default stack,
+// hipLimitStackSize, when that is more than the compiler could count.
+uint32_t scratch_bytes_of(const Kernel &kernel) {
+  constexpr uint32_t kDynamicStackBytes = 1024;
+  return bit(kernel.kernel_code_properties, 11) ? std::max(kernel.private_bytes, kDynamicStackBytes)
+                                                : kernel.private_bytes;
 }
 
 }  // namespace
@@ -38,6 +47,7 @@ WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
     : kernel_(kernel), dispatch_(dispatch), packet_(packet), instruction_limit_(instruction_limit) {
   work_items_ = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
   waves_count_ = (work_items_ + 63) / 64;
+  private_bytes_ = scratch_bytes_of(kernel);
   lds_bytes_ = kernel.lds_bytes + dispatch.dynamic_lds_bytes;
   group_.kernel = &kernel;
   group_.program = kernel.program.get();
@@ -47,7 +57,7 @@ WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
   registers_ = std::make_unique<Buffer>(size_t(waves_count_) * kRegisterWords * 4);
   states_ = std::make_unique<Buffer>(size_t(waves_count_) * sizeof(Wave));
   lds_ = std::make_unique<Buffer>(lds_bytes_);
-  scratch_ = std::make_unique<Buffer>(size_t(waves_count_) * 64 * kernel.private_bytes);
+  scratch_ = std::make_unique<Buffer>(size_t(waves_count_) * 64 * private_bytes_);
   for (uint32_t i = 0; i < waves_count_; ++i) {
     auto *wave = new (states_->data + i * sizeof(Wave)) Wave();
     memories_[i].group = &group_;
@@ -69,8 +79,8 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   w.stop = Stop::kNone;
   w.lds = lds_->data;
   w.lds_bytes = lds_bytes_;
-  w.scratch = scratch_->data + size_t(index) * 64 * kernel_.private_bytes;
-  w.scratch_bytes = kernel_.private_bytes;
+  w.scratch = scratch_->data + size_t(index) * 64 * private_bytes_;
+  w.scratch_bytes = private_bytes_;
   w.memory = &memories_[index];
   w.memory->copies.clear();
   w.region_begin = w.region_end = w.wregion_begin = w.wregion_end = 0;
@@ -101,7 +111,7 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   if (bit(properties, 3)) set(kernarg, 2);
   if (bit(properties, 4)) set(0, 2);
   if (bit(properties, 5)) set(0, 2);
-  if (bit(properties, 6)) set(kernel_.private_bytes, 1);
+  if (bit(properties, 6)) set(private_bytes_, 1);
   const uint32_t preload = kernel_.kernarg_preload & 0x7f,
                  preload_offset = kernel_.kernarg_preload >> 7;
   for (uint32_t i = 0; i < preload && dispatch_.kernarg; ++i) {
@@ -136,7 +146,7 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
   group_.id[2] = z;
   group_.fault.clear();
   std::memset(lds_->data, kPoison, lds_bytes_);
-  std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * kernel_.private_bytes);
+  std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * private_bytes_);
   for (uint32_t i = 0; i < waves_count_; ++i) start_wave(i);
 
   NoHooks hooks;

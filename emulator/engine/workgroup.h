@@ -36,7 +36,7 @@ class WorkgroupRunner {
   const Dispatch &dispatch_;
   const DispatchPacket &packet_;
   uint64_t instruction_limit_;
-  uint32_t work_items_, waves_count_, lds_bytes_;
+  uint32_t work_items_, waves_count_, lds_bytes_, private_bytes_;
   Group group_;
   std::vector<Memory> memories_;
   std::unique_ptr<Buffer> registers_, states_, lds_, scratch_;

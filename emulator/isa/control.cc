@@ -129,6 +129,24 @@ void setreg_imm(Wave &w, const Op &op) {
   write_register(w, op, op.control);
 }
 
+// Relative vector register numbers: M0[7:0] is added to those operands that M0[15:12] names while
+// the mode is on; the engine's loop applies it (step.h).
+void index_on(Wave &w, const Op &op) {
+  w.s[kM0] = (w.s[kM0] & ~0xf0ffu) | (scalar32(w, op, 0) & 0xff) | (uint32_t(op.imm) & 15) << 12;
+  w.mode |= kModeIndexing;
+  w.stop = Stop::kMode;
+}
+void index_off(Wave &w, const Op &) {
+  w.mode &= ~kModeIndexing;
+  w.stop = Stop::kMode;
+}
+void index_value(Wave &w, const Op &op) {
+  w.s[kM0] = (w.s[kM0] & ~0xffu) | (scalar32(w, op, 0) & 0xff);
+}
+void index_operands(Wave &w, const Op &op) {
+  w.s[kM0] = (w.s[kM0] & ~0xf000u) | (uint32_t(op.imm) & 15) << 12;
+}
+
 }  // namespace
 
 const Row rows_control[] = {
@@ -173,6 +191,10 @@ const Row rows_control[] = {
     {"s_getreg_b32", "i=k", getreg},
     {"s_setreg_b32", "=xi", setreg},
     {"s_setreg_imm32_b32", "=k", setreg_imm},
+    {"s_set_gpr_idx_on", "=ix", index_on},
+    {"s_set_gpr_idx_off", "=k", index_off},
+    {"s_set_gpr_idx_idx", "=i", index_value},
+    {"s_set_gpr_idx_mode", "=k", index_operands},
     {nullptr, nullptr, nullptr},
 };
 

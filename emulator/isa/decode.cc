@@ -152,6 +152,9 @@ Decoded decode_instruction(Level level, const std::string &text, const uint8_t *
   std::memcpy(words, bytes, size < 8 ? size : 8);
   op.control = words[1];
   op.imm = 0;
+  if (mnemonic.substr(0, 2) == "v_") op.flags |= kVector;
+  // Bits 11:8 of the first dword: the second operand of s_set_gpr_idx_on.
+  if (mnemonic == "s_set_gpr_idx_on") op.imm = int32_t(words[0] >> 8 & 15);
   if (row.flags & kRowDs) op.imm = int32_t(words[0] & 0xffff);
   if ((op.flags & kDpp) && (words[1] >> 18 & 1)) d.refusal = "DPP fetch-inactive is not emulated";
 

@@ -5,14 +5,14 @@
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
-// Adds the offset to 64 byte addresses and checks `bytes` at each enabled lane. The sum is 32 bits wide:
-// since Sea Islands compilers use negative bases with positive offsets (LLVM, isDSOffsetLegal).
+// Adds the offset to 64 byte addresses and checks `bytes` at each enabled lane. The sum is 32 bits
+// wide: since Sea Islands compilers use negative bases with positive offsets (LLVM,
+// isDSOffsetLegal).
 inline bool addresses(Wave &w, const Op &op, const uint32_t *a, uint32_t offset, uint32_t bytes,
                       uint32_t *out) {
   const uint64_t exec = exec_of(w);
   if (w.lds_bytes < bytes) {
-    if (exec)
-      fault_lds(w, op, __builtin_ctzll(exec), a[__builtin_ctzll(exec)] + offset, bytes);
+    if (exec) fault_lds(w, op, __builtin_ctzll(exec), a[__builtin_ctzll(exec)] + offset, bytes);
     return exec == 0;
   }
   const uint32_t limit = w.lds_bytes - bytes;
@@ -53,7 +53,7 @@ void read(Wave &w, const Op &op) {
 }
 template <class T, int kShift>  // sub-word reads; kShift 16 writes the high half, -1 the whole
                                 // register, 0 the low half
-                                void read_small(Wave &w, const Op &op) {
+void read_small(Wave &w, const Op &op) {
   alignas(64) uint32_t a[64];
   if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), sizeof(T), a)) return;
   uint32_t *d = w.v + op.o[0].index * 64;

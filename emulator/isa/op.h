@@ -52,12 +52,12 @@ enum : uint16_t {
   kDpp = 2,
   kClamp = 4,
   kWriteSpecial = 8,  // the result does not go straight to the register: SDWA, DPP, clamp or omod
-  kVop = 16,          // operates on lanes under EXEC
   kGlc = 32,          // sc0: an atomic returns the old value
   kLdsCopy = 64,      // buffer_load ... lds
   kOffen = 128,
   kIdxen = 256,
-  kOpSel = 512,  // op_sel was written out
+  kVector = 1024,  // a vector ALU instruction: relative register numbers apply
+  kOpSel = 512,    // op_sel was written out
 };
 
 // Which MODE bits govern the arithmetic, so that the engine sets the host's rounding and flushing
@@ -79,6 +79,8 @@ struct Op {
   FpClass fp = FpClass::kNone;
   uint8_t first_source = 0;  // number of destination operands
 };
+
+constexpr uint32_t kModeIndexing = 1u << 27;  // MODE.GPR_IDX_EN
 
 enum class Stop : uint32_t {
   kNone,

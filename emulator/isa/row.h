@@ -39,8 +39,9 @@ struct Row {
 // One table per family and SIMD level.
 #define FLYDSL_EMU_FAMILIES(X)                                                                 \
   X(salu)                                                                                      \
-  X(control) X(smem) X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) \
-      X(convert) X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) X(atomic) X(buffer)
+  X(control)                                                                                   \
+  X(smem) X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) X(convert) \
+      X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) X(atomic) X(buffer)
 
 #define FLYDSL_EMU_DECLARE(family) extern const Row rows_##family[];
 namespace base {

@@ -58,6 +58,16 @@ void three(Wave &w, const Op &op) {
   }
   finish(w, op, d);
 }
+// V_DIV_FIXUP_F16, as the fp32 form.
+inline uint32_t div_fixup(uint32_t q, uint32_t d, uint32_t n) {
+  const uint32_t sign = (d ^ n) & 0x8000, a = d & 0x7fff, b = n & 0x7fff;
+  if (b > 0x7c00) return (n & 0xffff) | 0x200;
+  if (a > 0x7c00) return (d & 0xffff) | 0x200;
+  if ((a == 0 && b == 0) || (a == 0x7c00 && b == 0x7c00)) return 0xfe00;
+  if (a == 0 || b == 0x7c00) return sign | 0x7c00;
+  if (a == 0x7c00 || b == 0) return sign;
+  return (q & 0x7fff) | sign;
+}
 inline float exact(float r, float x) {
   return nan_of(r, x, x);
 }
@@ -83,6 +93,7 @@ const Row rows_valu_f16[] = {
     {"v_min3_f16", "h=hhh", three<0>, kRowOpSel},
     {"v_max3_f16", "h=hhh", three<1>, kRowOpSel},
     {"v_med3_f16", "h=hhh", three<2>, kRowOpSel},
+    {"v_div_fixup_f16", "h=hhh", u_uuu<div_fixup>, kRowOpSel},
     {"v_floor_f16", "h=h", h_h<[](float a) { return exact(__builtin_floorf(a), a); }>},
     {"v_ceil_f16", "h=h", h_h<[](float a) { return exact(__builtin_ceilf(a), a); }>},
     {"v_trunc_f16", "h=h", h_h<[](float a) { return exact(__builtin_truncf(a), a); }>},

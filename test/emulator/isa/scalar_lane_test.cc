@@ -116,12 +116,33 @@ TEST_P(Scalar, UnknownBytesAndUnsupportedInstructionsStopWithTheirText) {
                                       0,    0,    0x81, 0xbf};  // no such encoding
   Snippet raw(bytes, GetParam(), 0);
   EXPECT_THAT(raw.run(), HasSubstr("FFFFFFFF"));
-  Snippet t("s_set_gpr_idx_off\n s_set_gpr_idx_on s0, gpr_idx(SRC0)", GetParam());
+  Snippet t("s_nop 0\n s_cbranch_g_fork s[0:1], s[2:3]", GetParam());
   const std::string fault = t.run();
-  EXPECT_THAT(fault, HasSubstr("s_set_gpr_idx"));
+  EXPECT_THAT(fault, HasSubstr("s_cbranch_g_fork s[0:1], s[2:3]"));
   EXPECT_THAT(fault, HasSubstr("this instruction is not emulated"));
   Snippet m("s_getreg_b32 s0, hwreg(HW_REG_TRAPSTS)", GetParam());
   EXPECT_THAT(m.run(), HasSubstr("hardware register that is not emulated, id 0x3"));
+}
+
+TEST_P(Scalar, RelativeRegisterNumbers) {
+  Snippet t(
+      "s_mov_b32 s0, 2\n s_set_gpr_idx_on s0, gpr_idx(SRC0)\n v_mov_b32 v8, v4\n "
+      "s_set_gpr_idx_off\n"
+      "v_mov_b32 v9, v4\n s_set_gpr_idx_on s0, gpr_idx(DST)\n v_add_u32 v10, v4, v5\n "
+      "s_set_gpr_idx_idx 3\n"
+      "s_set_gpr_idx_mode gpr_idx(SRC1)\n v_add_u32 v11, v4, v4\n s_set_gpr_idx_off",
+      GetParam());
+  for (int reg = 4; reg < 8; ++reg) t.set_v(reg, [=](int) { return uint32_t(100 + reg); });
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.v(8, 0), 106u);
+  EXPECT_EQ(t.v(9, 0), 104u);
+  EXPECT_EQ(t.v(10, 0), 0u);
+  EXPECT_EQ(t.v(12, 0), 209u);
+  EXPECT_EQ(t.v(11, 0), 104u + 107u);
+  Snippet over("s_movk_i32 s0, 0xff\n s_set_gpr_idx_on s0, gpr_idx(SRC0)\n v_mov_b32 v8, v4",
+               GetParam());
+  EXPECT_THAT(over.run(),
+              HasSubstr("`v_mov_b32_e32 v8, v4`: relative register number out of range"));
 }
 
 TEST_P(Scalar, RunningOffTheEndStops) {
