@@ -68,19 +68,23 @@ void ldexp(Wave &w, const Op &op) {
   for (int i = 0; i < 64; ++i) set_wide(w.out, i, scaled(wide(a, i), int32_t(n[i])));
   finish(w, op, w.out, 2);
 }
+// x = m * 2^e with 1/2 <= |m| < 1; denormals are scaled up to find their leading bit.
+inline bool has_exponent(uint64_t u) {
+  return exponent(u) != 0x7ff && (u << 1) != 0;
+}
+inline int frexp_exponent(uint64_t u) {
+  if (!has_exponent(u)) return 0;
+  return exponent(u) ? exponent(u) - 1022 : exponent(as_q(as_d(u) * 0x1p54)) - 1022 - 54;
+}
 void frexp_exp(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1);
-  for (int i = 0; i < 64; ++i) {
-    int e = 0;
-    const double x = as_d(wide(a, i));
-    if (x - x == 0) (void)__builtin_frexp(x, &e);
-    w.out[i] = uint32_t(e);
-  }
+  for (int i = 0; i < 64; ++i) w.out[i] = uint32_t(frexp_exponent(wide(a, i)));
   finish(w, op, w.out);
 }
-inline uint64_t frexp_mant(uint64_t a) {
-  int e;
-  return exponent(a) == 0x7ff ? unary(as_d(a), a) : as_q(__builtin_frexp(as_d(a), &e));
+inline uint64_t frexp_mant(uint64_t u) {
+  if (!has_exponent(u)) return unary(as_d(u), u);
+  const uint64_t normal = exponent(u) ? u : as_q(as_d(u) * 0x1p54);
+  return (normal & 0x800fffffffffffffull) | 0x3fe0000000000000ull;
 }
 inline uint64_t fract(uint64_t a) {
   const double x = as_d(a), r = x - __builtin_floor(x);

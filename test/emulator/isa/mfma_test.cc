@@ -102,7 +102,7 @@ int registers(size_t elements, Format f) {
   return std::max(1, int(elements) / 64 * bits(f) / 32);
 }
 
-constexpr int kA = 0, kB = 16, kC = 32, kD = 256;  // D in accumulation registers
+constexpr int kA = 0, kB = 16, kD = 256;  // D in accumulation registers
 
 void check(const std::string &name, const Layout &l, Level level) {
   SCOPED_TRACE(name);

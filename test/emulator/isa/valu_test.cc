@@ -283,6 +283,8 @@ TEST_P(Valu, Wide) {
       "v_mad_i64_i32 v[20:21], s[2:3], v0, v1, v[2:3]\n v_mov_b64 v[22:23], v[2:3]\n"
       "v_pk_mov_b32 v[24:25], v[0:1], v[2:3] op_sel:[1,0]\n v_fma_f64 v[26:27], v[4:5], 2.0, "
       "-v[4:5]\n"
+      "v_frexp_exp_i32_f64 v32, v[4:5]\n v_frexp_mant_f64 v[34:35], v[4:5]\n v_frexp_exp_i32_f64 "
+      "v33, v[36:37]\n"
       "v_pk_fma_f32 v[28:29], v[30:31], v[30:31], 1.0 op_sel_hi:[1,1,0]\n v_cmp_lt_i64 s[6:7], "
       "v[2:3], 0",
       GetParam());
@@ -290,6 +292,7 @@ TEST_P(Valu, Wide) {
   for (int reg = 0; reg < 4; ++reg) t.set_v(reg, [&](int) { return random.next(); });
   t.set_v(4, [](int) { return 0u; });
   t.set_v(5, [](int) { return 0x40080000u; });  // 3.0
+  t.set_v(36, [](int) { return 1u; });
   t.set_vf(30, [](int) { return 2.0f; });
   t.set_vf(31, [](int) { return 3.0f; });
   ASSERT_EQ(t.run(), "");
@@ -307,6 +310,9 @@ TEST_P(Valu, Wide) {
     EXPECT_EQ(pair(22), c);
     EXPECT_EQ(pair(24), b | uint64_t(t.v(2, lane)) << 32);
     EXPECT_EQ(pair(26), 0x4008000000000000ull);
+    EXPECT_EQ(t.v(32, lane), 2u);  // 3 = 0.75 * 2^2
+    EXPECT_EQ(pair(34), 0x3fe8000000000000ull);
+    EXPECT_EQ(t.v(33, lane), uint32_t(-1073));  // 2^-1074 = 0.5 * 2^-1073
     EXPECT_EQ(t.vf(28, lane), 5.0f);
     EXPECT_EQ(t.vf(29, lane), 10.0f);
     EXPECT_EQ(t.s64(6) >> lane & 1, c >> 63);
