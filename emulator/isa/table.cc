@@ -9,11 +9,26 @@ namespace {
 
 struct Family {
   const char *name;
-  const Row *rows[3];  // by level
+  const Row *rows[3];  // by level; null where the level is not built (FLYDSL_EMU_LEVELS)
 };
 
+#ifdef FLYDSL_EMU_HAS_base
+#define FLYDSL_EMU_BASE(family) base::rows_##family
+#else
+#define FLYDSL_EMU_BASE(family) nullptr
+#endif
+#ifdef FLYDSL_EMU_HAS_avx2
+#define FLYDSL_EMU_AVX2(family) avx2::rows_##family
+#else
+#define FLYDSL_EMU_AVX2(family) nullptr
+#endif
+#ifdef FLYDSL_EMU_HAS_avx512
+#define FLYDSL_EMU_AVX512(family) avx512::rows_##family
+#else
+#define FLYDSL_EMU_AVX512(family) nullptr
+#endif
 #define FLYDSL_EMU_FAMILY(family) \
-  {#family, {base::rows_##family, avx2::rows_##family, avx512::rows_##family}},
+  {#family, {FLYDSL_EMU_BASE(family), FLYDSL_EMU_AVX2(family), FLYDSL_EMU_AVX512(family)}},
 const Family kFamilies[] = {FLYDSL_EMU_FAMILIES(FLYDSL_EMU_FAMILY)};
 
 bool is_integer(const char *name) {
@@ -28,7 +43,7 @@ using Table = std::unordered_map<std::string_view, Found>;
 Table build(Level level) {
   Table table;
   for (const Family &family : kFamilies)
-    for (const Row *row = family.rows[int(level)]; row->name; ++row)
+    for (const Row *row = family.rows[int(level)]; row && row->name; ++row)
       table.emplace(row->name, Found{row, is_integer(family.name)});
   return table;
 }
@@ -36,6 +51,7 @@ Table build(Level level) {
 }  // namespace
 
 bool level_supported(Level level) {
+  if (!kFamilies[0].rows[int(level)]) return false;
   switch (level) {
     case Level::kBase:
       return true;
