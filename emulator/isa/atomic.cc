@@ -1,15 +1,8 @@
-// GLOBAL and FLAT atomics. Work-groups run on several host threads, so 32- and 64-bit elements are
-// updated with compare-and-swap loops; lanes act in increasing order.
-#include "emulator/isa/address.h"
-#include "emulator/isa/atomic_lane.h"
+// GLOBAL and FLAT atomics.
+#include "emulator/isa/atomic_memory.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
-
-template <class T>
-inline T lane_value(const uint32_t *row, int i) {
-  return sizeof(T) == 8 ? T(wide(row, i)) : T(row[i]);
-}
 
 // sc0: the old value is returned, in operand 0, and the others follow it.
 template <class T, class Next>
@@ -23,17 +16,7 @@ inline void update(Wave &w, const Op &op, bool flat, const Next &next) {
   global_addresses(w, op, n, flat ? -1 : n + 2, a);
   if (flat && !resolve_flat(w, op, a, mask, sizeof(T), &checked)) return;
   if (checked && !writable(w, op, a, checked, sizeof(T))) return;
-  const uint32_t *d = vrow(w, op, n + 1);
-  FOR_EACH_LANE(i, mask) {
-    if (a[i] % sizeof(T)) return fault_value(w, op, i, "misaligned atomic at", a[i]);
-    T *p = reinterpret_cast<T *>(a[i]);
-    T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(p, &old, next(old, d, i), false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED)) {
-    }
-    w.out[i] = uint32_t(old);
-    w.out[64 + i] = uint32_t(uint64_t(old) >> 32);
-  }
+  modify_lanes<T>(w, op, a, mask, vrow(w, op, n + 1), next);
   if (returns) write_rows(w, w.v + op.o[0].index * 64, sizeof(T) / 4);
 }
 template <class T, auto F, bool kFlat>
@@ -41,12 +24,9 @@ void atomic(Wave &w, const Op &op) {
   update<T>(w, op, kFlat,
             [](T old, const uint32_t *d, int i) { return F(old, lane_value<T>(d, i)); });
 }
-// Data: new value, then the value compared with.
 template <class T, bool kFlat>
 void compare_swap(Wave &w, const Op &op) {
-  update<T>(w, op, kFlat, [](T old, const uint32_t *d, int i) {
-    return old == lane_value<T>(d + sizeof(T) / 4 * 64, i) ? lane_value<T>(d, i) : old;
-  });
+  update<T>(w, op, kFlat, swapped_if_equal<T>);
 }
 
 }  // namespace

@@ -1,62 +1,12 @@
 // MUBUF: loads and stores through a buffer descriptor, and their copies to LDS.
-#include "emulator/isa/address.h"
+#include "emulator/isa/buffer_address.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
-// Buffer descriptor (CDNA3 ISA, "Buffer resource descriptor"): base 47:0, stride 61:48, swizzle 63;
-// num_records in word 2, bytes when stride is 0 and records otherwise; word 3 bit 23: add the lane
-// to the index.
-struct Descriptor {
-  uint64_t base;
-  uint32_t stride, records;
-  bool swizzle, add_lane;
-};
-inline Descriptor descriptor(Wave &w, const Op &op, int n) {
-  const uint32_t *d = w.s + op.o[n].index;
-  return {d[0] | uint64_t(d[1] & 0xffff) << 32, d[1] >> 16 & 0x3fff, d[2], bool(d[1] >> 31),
-          bool(d[3] >> 23 & 1)};
-}
-
-// Operands from n: address (or off), descriptor, scalar offset. For each enabled lane its address
-// and how many of `words` leading words of `unit` bytes are inside the buffer (word by word for raw
-// buffers, all or none for structured ones). False after a fault.
-inline bool locate(Wave &w, const Op &op, int n, uint32_t unit, uint32_t words, uint64_t *address,
-                   uint32_t *inside) {
-  ++w.vm_issued;
-  const Descriptor d = descriptor(w, op, n + 1);
-  if (d.swizzle) {
-    fault(w, op, -1, "swizzled buffer descriptors are not emulated");
-    return false;
-  }
-  const uint32_t soffset = op.o[n + 2].kind == Kind::kOff ? 0 : scalar32(w, op, n + 2);
-  const bool idxen = op.flags & kIdxen, offen = op.flags & kOffen;
-  const uint32_t *v = op.o[n].kind == Kind::kVector ? vrow(w, op, n) : nullptr;
-  FOR_EACH_LANE(i, exec_of(w)) {
-    const uint32_t index = (idxen ? v[i] : 0) + (d.add_lane ? uint32_t(i) : 0);
-    const uint64_t offset = uint64_t(offen ? v[(idxen ? 64 : 0) + i] : 0) + uint32_t(op.imm);
-    address[i] = d.base + soffset + offset + uint64_t(index) * d.stride;
-    if (d.stride == 0) {
-      const uint64_t limit = d.records > soffset ? d.records - soffset : 0;
-      inside[i] = 0;
-      while (inside[i] < words && offset + uint64_t(unit) * (inside[i] + 1) <= limit) ++inside[i];
-    } else {
-      const bool out = index >= d.records || (idxen && offset + uint64_t(unit) * words > d.stride);
-      inside[i] = out ? 0 : words;
-    }
-  }
-  return true;
-}
-// Lanes by the number of words they may touch, so that each group is checked with its own size.
-inline bool checked(Wave &w, const Op &op, const uint64_t *a, const uint32_t *inside, uint32_t unit,
-                    uint32_t words, bool write) {
-  for (uint32_t k = 1; k <= words; ++k) {
-    uint64_t mask = 0;
-    FOR_EACH_LANE(i, exec_of(w)) mask |= uint64_t(inside[i] == k) << i;
-    if (mask && !(write ? writable(w, op, a, mask, unit * k) : readable(w, op, a, mask, unit * k)))
-      return false;
-  }
-  return true;
+// Words of a swizzled buffer lie apart: each is an access of its own.
+inline uint32_t pieces(const Buffer &b, uint32_t words) {
+  return b.swizzle ? words : 1;
 }
 
 template <int kWords>
@@ -64,24 +14,26 @@ void load(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
   const bool lds = op.flags & kLdsCopy;
-  const int n = lds ? 0 : 1;
-  if (!locate(w, op, n, 4, kWords, a, inside) || !checked(w, op, a, inside, 4, kWords, false))
-    return;
+  ++w.vm_issued;
+  const Buffer b = buffer_of(w, op, lds ? 0 : 1);
+  const uint32_t n = pieces(b, kWords), words = kWords / n;
   const uint64_t exec = exec_of(w);
-  if (lds) {
-    alignas(64) uint8_t data[64 * 4 * kWords] = {};
+  // Words outside read 0.
+  alignas(64) uint32_t data[64][kWords] = {};
+  for (uint32_t p = 0; p < n; ++p) {
+    locate(w, b, 4 * p, 4, words, a, inside);
+    if (!checked(w, op, a, inside, 4, words, false)) return;
     FOR_EACH_LANE(i, exec)
-    memcpy(data + i * 4 * kWords, reinterpret_cast<const void *>(a[i]), 4 * inside[i]);
-    // LDS address = M0 + instruction offset + lane * size (CDNA3 ISA, "MUBUF to LDS"); words
-    // outside land as 0.
-    if (exec) queue_lds_copy(w, op, uint64_t(w.s[kM0]) + uint32_t(op.imm), data, exec, 4 * kWords);
+    memcpy(data[i] + p * words, reinterpret_cast<const void *>(a[i]), 4 * inside[i]);
+  }
+  if (lds) {
+    // LDS address = M0 + instruction offset + lane * size (CDNA3 ISA, "MUBUF to LDS").
+    if (exec)
+      queue_lds_copy(w, op, uint64_t(w.s[kM0]) + uint32_t(op.imm),
+                     reinterpret_cast<const uint8_t *>(data), exec, 4 * kWords);
     return;
   }
-  FOR_EACH_LANE(i, exec) {
-    uint32_t t[kWords] = {};
-    memcpy(t, reinterpret_cast<const void *>(a[i]), 4 * inside[i]);
-    for (int k = 0; k < kWords; ++k) w.out[64 * k + i] = t[k];
-  }
+  for (int k = 0; k < kWords; ++k) LANES w.out[64 * k + i] = data[i][k];
   write_rows(w, w.v + op.o[0].index * 64, kWords);
 }
 template <class T, int kShift>
@@ -89,9 +41,9 @@ void load_sub(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
   const bool lds = op.flags & kLdsCopy;
-  if (!locate(w, op, lds ? 0 : 1, sizeof(T), 1, a, inside) ||
-      !checked(w, op, a, inside, sizeof(T), 1, false))
-    return;
+  ++w.vm_issued;
+  locate(w, buffer_of(w, op, lds ? 0 : 1), 0, sizeof(T), 1, a, inside);
+  if (!checked(w, op, a, inside, sizeof(T), 1, false)) return;
   alignas(64) uint8_t data[64 * 4] = {};
   uint32_t *d = lds ? nullptr : w.v + op.o[0].index * 64;
   FOR_EACH_LANE(i, exec_of(w)) {
@@ -113,21 +65,27 @@ template <int kWords>
 void store(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
-  if (!locate(w, op, 1, 4, kWords, a, inside) || !checked(w, op, a, inside, 4, kWords, true))
-    return;
-  const uint32_t *d = vrow(w, op, 0);
-  FOR_EACH_LANE(i, exec_of(w)) {
-    uint32_t t[kWords];
-    for (int k = 0; k < kWords; ++k) t[k] = d[64 * k + i];
-    memcpy(reinterpret_cast<void *>(a[i]), t, 4 * inside[i]);
+  ++w.vm_issued;
+  const Buffer b = buffer_of(w, op, 1);
+  const uint32_t n = pieces(b, kWords), words = kWords / n;
+  for (uint32_t p = 0; p < n; ++p) {
+    locate(w, b, 4 * p, 4, words, a, inside);
+    if (!checked(w, op, a, inside, 4, words, true)) return;
+    const uint32_t *d = vrow(w, op, 0) + 64 * p * words;
+    FOR_EACH_LANE(i, exec_of(w)) {
+      uint32_t t[kWords];
+      for (uint32_t k = 0; k < words; ++k) t[k] = d[64 * k + i];
+      memcpy(reinterpret_cast<void *>(a[i]), t, 4 * inside[i]);
+    }
   }
 }
 template <class T, int kShift>
 void store_sub(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
-  if (!locate(w, op, 1, sizeof(T), 1, a, inside) || !checked(w, op, a, inside, sizeof(T), 1, true))
-    return;
+  ++w.vm_issued;
+  locate(w, buffer_of(w, op, 1), 0, sizeof(T), 1, a, inside);
+  if (!checked(w, op, a, inside, sizeof(T), 1, true)) return;
   const uint32_t *d = vrow(w, op, 0);
   FOR_EACH_LANE(i, exec_of(w)) {
     const T t = T(d[i] >> kShift);

@@ -41,7 +41,7 @@ struct Row {
   X(salu)                                                                                      \
   X(control)                                                                                   \
   X(smem) X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) X(convert) \
-      X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) X(atomic) X(buffer)
+      X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) X(atomic) X(buffer) X(buffer_atomic)
 
 #define FLYDSL_EMU_DECLARE(family) extern const Row rows_##family[];
 namespace base {

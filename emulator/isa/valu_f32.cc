@@ -37,6 +37,11 @@ inline float fma_text(float a, float b, float c) {
   return fma(a, b, c);
 }
 
+// V_MAD_F32 and its forms round twice and flush denormals whatever MODE says (Vega ISA).
+inline float mad(float a, float b, float c) {
+  return flush(add(flush(mul(flush(a), flush(b))), flush(c)));
+}
+
 inline int exponent(float x) {
   return int(as_u(x) >> 23 & 0xff);
 }
@@ -171,10 +176,10 @@ const Row rows_valu_f32[] = {
     {"v_fmac_f32", "f&ff", f_ffD<fma_text>},
     {"v_fmamk_f32", "f=fff", f_fff<fma_text>},
     {"v_fmaak_f32", "f=fff", f_fff<fma_text>},
-    {"v_mad_f32", "f=fff",
-     f_fff<[](float a, float b, float c) { return flush(add(flush(mul(a, b)), c)); }>},
-    {"v_mac_f32", "f&ff",
-     f_ffD<[](float a, float b, float c) { return flush(add(flush(mul(a, b)), c)); }>},
+    {"v_mad_f32", "f=fff", f_fff<mad>},
+    {"v_mac_f32", "f&ff", f_ffD<mad>},
+    {"v_madmk_f32", "f=fff", f_fff<mad>},
+    {"v_madak_f32", "f=fff", f_fff<mad>},
     {"v_floor_f32", "f=f", f_f<[](float a) { return rounded(__builtin_floorf(a), a); }>},
     {"v_ceil_f32", "f=f", f_f<[](float a) { return rounded(__builtin_ceilf(a), a); }>},
     {"v_trunc_f32", "f=f", f_f<[](float a) { return rounded(__builtin_truncf(a), a); }>},

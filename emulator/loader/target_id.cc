@@ -83,10 +83,10 @@ bool feature_fits(const char *name, TargetId::Feature device, TargetId::Feature 
 
 bool parse_target_id(const std::string &text, TargetId *id, std::string *error) {
   *id = {};
-  // In the long form the processor follows the two dashes of the empty environment;
-  // "gfx9-4-generic" has single ones.
-  const size_t long_form = text.find("--");
-  std::string rest = long_form == std::string::npos ? text : text.substr(long_form + 2);
+  // In the long form the processor follows the triple, whose environment may be empty or not:
+  // amdgcn-amd-amdhsa--gfx950, amdgpu9.50-amd-amdhsa-unknown-gfx950.
+  const size_t long_form = text.rfind("-gfx");
+  std::string rest = long_form == std::string::npos ? text : text.substr(long_form + 1);
   size_t colon = rest.find(':');
   id->processor = rest.substr(0, colon);
   if (id->processor.rfind("gfx", 0) != 0) {

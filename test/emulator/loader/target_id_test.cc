@@ -19,6 +19,8 @@ TEST(TargetId, ReadsShortAndLongForms) {
   EXPECT_EQ(to_string(parsed("gfx950:xnack-")), "gfx950:xnack-");
   EXPECT_EQ(to_string(parsed("gfx90a:sramecc+:xnack-")), "gfx90a:sramecc+:xnack-");
   EXPECT_EQ(to_string(parsed("amdgcn-amd-amdhsa--gfx950:sramecc-")), "gfx950:sramecc-");
+  EXPECT_EQ(to_string(parsed("amdgcn-amd-amdhsa-unknown-gfx950")), "gfx950");
+  EXPECT_EQ(to_string(parsed("amdgpu9.50-amd-amdhsa-unknown-gfx950:xnack-")), "gfx950:xnack-");
   EXPECT_EQ(to_string(parsed("hipv4-amdgcn-amd-amdhsa--gfx942:xnack+")), "gfx942:xnack+");
   EXPECT_EQ(to_string(parsed("gfx9-4-generic")), "gfx9-4-generic");
   EXPECT_EQ(to_string(parsed("amdgcn-amd-amdhsa--gfx9-4-generic")), "gfx9-4-generic");
@@ -27,7 +29,7 @@ TEST(TargetId, ReadsShortAndLongForms) {
 TEST(TargetId, RefusesOtherTexts) {
   for (const char *text :
        {"", "sm_90", "gfx950:", "gfx950:xnack", "gfx950:xnack-:xnack-", "gfx950:foo+",
-        "gfx950:xnack*", ":xnack-", "host-x86_64-unknown-linux--"}) {
+        "gfx950:xnack*", ":xnack-", "host-x86_64-unknown-linux--", "amdgcn-amd-amdhsa-unknown"}) {
     TargetId id;
     std::string error;
     EXPECT_FALSE(parse_target_id(text, &id, &error)) << text;
