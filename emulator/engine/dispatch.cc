@@ -1,10 +1,11 @@
 #include "emulator/engine/dispatch.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <new>
+#include <numeric>
 
+#include "emulator/engine/options.h"
 #include "emulator/engine/pool.h"
 #include "emulator/engine/workgroup.h"
 
@@ -39,11 +40,15 @@ std::string refusal(const Kernel &kernel, const Dispatch &dispatch) {
   return {};
 }
 
-// FLYDSL_EMU_INSTRUCTION_LIMIT: wave-instructions a work-group may execute before it counts as
-// hung; 0: no limit.
-uint64_t instruction_limit() {
-  const char *text = std::getenv("FLYDSL_EMU_INSTRUCTION_LIMIT");
-  return text ? std::strtoull(text, nullptr, 10) : 0;
+// A seeded order of the work-groups; every item comes once.
+uint64_t permuted(uint64_t item, uint64_t count, uint64_t step, uint64_t first) {
+  return uint64_t((static_cast<unsigned __int128>(item) * step + first) % count);
+}
+uint64_t coprime_step(uint64_t count, Random &random) {
+  uint64_t step = 1;
+  do step = random.below(count) | 1;
+  while (std::gcd(step, count) != 1);
+  return step;
 }
 
 }  // namespace
@@ -52,7 +57,8 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
                             const RegionSnapshot &memory, const DispatchOptions &options) {
   DispatchResult result;
   const auto start = std::chrono::steady_clock::now();
-  result.fault = refusal(kernel, dispatch);
+  const RunOptions run = run_options(options);
+  result.fault = run.error.empty() ? refusal(kernel, dispatch) : run.error;
   if (!result.fault.empty()) {
     result.ok = false;
     return result;
@@ -69,7 +75,12 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
 
   const uint64_t groups = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
   const unsigned threads = thread_count(options.threads);
-  const uint64_t limit = instruction_limit();
+  uint64_t step = 1, first = 0;
+  if (run.memory == MemoryModel::kRandom && groups > 1) {
+    Random random(run.seed);
+    step = coprime_step(groups, random);
+    first = random.below(groups);
+  }
   std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
   std::atomic<bool> cancel{false};
   std::mutex mutex;
@@ -84,9 +95,9 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
     try {
       auto &runner = runners[worker];
       if (!runner)
-        runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, limit);
-      const uint64_t row = item / dispatch.grid[0];
-      if (!runner->run(uint32_t(item % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
+        runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, run);
+      const uint64_t group = permuted(item, groups, step, first), row = group / dispatch.grid[0];
+      if (!runner->run(uint32_t(group % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
                        uint32_t(row / dispatch.grid[1]), cancel))
         stop(runner->fault());
     } catch (const std::bad_alloc &) {

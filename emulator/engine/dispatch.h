@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "emulator/memory/address_space.h"
@@ -37,9 +38,20 @@ struct Dispatch {
   const void *kernarg = nullptr;  // inside a region of the address space
 };
 
+// When asynchronous results (loads to registers, copies to LDS) arrive; each is a behaviour that
+// the hardware may show. README.md has the words of FLYDSL_EMU_MEMORY.
+enum class MemoryModel : uint8_t {
+  kNominal,  // copies to LDS take as long as the work-group can go on without them, loads no time
+  kStrict,   // destinations hold a pattern from issue to the latest moment the counters allow
+  kRandom,   // arrive at random moments; waves and work-groups run in random order
+};
+
 struct DispatchOptions {
   unsigned threads =
       0;  // host threads for work-groups; 0: all cores (FLYDSL_EMU_THREADS overrides)
+  // Unset: what FLYDSL_EMU_MEMORY says.
+  std::optional<MemoryModel> memory = {};
+  uint64_t seed = 1;  // of MemoryModel::kRandom
 };
 
 struct DispatchResult {

@@ -4,7 +4,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 
 #include "emulator/isa/runtime.h"
 
@@ -111,37 +110,6 @@ bool check_scalar(Wave &wave, const Op &op, uint64_t address, uint32_t bytes) {
   if (r && r->end - address >= bytes) return true;
   fault_address(wave, op, -1, address, bytes, false);
   return false;
-}
-
-void queue_lds_copy(Wave &wave, const Op &op, uint64_t lds_offset, const uint8_t *data,
-                    uint64_t mask, uint32_t bytes) {
-  for (int lane = 0; lane < 64; ++lane) {
-    if (!(mask >> lane & 1)) continue;
-    const uint64_t at = lds_offset + uint64_t(lane) * bytes;
-    if (at > wave.lds_bytes || wave.lds_bytes - at < bytes)
-      return fault_lds(wave, op, lane, at, bytes);
-  }
-  // vmcnt counts to 63: with more in flight the hardware waits for the oldest.
-  constexpr uint32_t kMostInFlight = 63;
-  if (wave.copies_pending) land_lds_copies(wave, kMostInFlight);
-  for (int lane = 0; lane < 64; ++lane)
-    if (mask >> lane & 1) std::memset(wave.lds + lds_offset + uint64_t(lane) * bytes, 0xab, bytes);
-  wave.memory->copies.push_back({wave.vm_issued, lds_offset, mask, bytes,
-                                 std::vector<uint8_t>(data, data + 64 * size_t(bytes))});
-  wave.copies_pending = uint32_t(wave.memory->copies.size());
-}
-
-void land_lds_copies(Wave &wave, uint32_t newest_allowed_in_flight) {
-  auto &copies = wave.memory->copies;
-  while (!copies.empty() && wave.vm_issued - copies.front().sequence >= newest_allowed_in_flight) {
-    const Copy &c = copies.front();
-    for (int lane = 0; lane < 64; ++lane)
-      if (c.mask >> lane & 1)
-        std::memcpy(wave.lds + c.lds_offset + uint64_t(lane) * c.bytes,
-                    c.data.data() + size_t(lane) * c.bytes, c.bytes);
-    copies.pop_front();
-  }
-  wave.copies_pending = uint32_t(copies.size());
 }
 
 uint64_t code_address(const Wave &wave, uint32_t code_offset) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <vector>
 
+#include "emulator/engine/copies.h"
 #include "emulator/engine/dispatch.h"
 #include "emulator/engine/program_impl.h"
 #include "emulator/isa/op.h"
@@ -28,21 +28,16 @@ struct Group {
   const Program *program = nullptr;
   const RegionSnapshot *regions = nullptr;
   const DispatchPacket *packet = nullptr;
+  MemoryModel model = MemoryModel::kNominal;
   uint32_t id[3] = {};
+  uint64_t copies_issued = 0;
   std::string fault;
-};
-
-struct Copy {
-  uint32_t sequence;  // value of Wave::vm_issued after its issue
-  uint64_t lds_offset;
-  uint64_t mask;
-  uint32_t bytes;  // a lane
-  std::vector<uint8_t> data;
 };
 
 struct Memory {
   Group *group = nullptr;
   std::deque<Copy> copies;  // oldest first
+  uint64_t awaited = 0;     // Stop::kWait: the youngest copy that the s_waitcnt covers
 };
 
 }  // namespace flydsl::emu

@@ -14,6 +14,11 @@ constexpr size_t kRegisterWords = 512 * 64;
 // Long enough to amortise switching, short enough that a wave that spins on another's flag does not
 // dominate.
 constexpr uint64_t kQuantum = 20000;
+// Short, so that few seeds show many interleavings.
+constexpr uint64_t kShuffledQuantum = 256;
+// Turns that other waves get, in sleep or full quanta, before a wave that waits for its copies goes
+// on although they are not blocked: they may spin on what it will write.
+constexpr uint32_t kPatience = 64;
 constexpr uint8_t kPoison = 0xab;
 
 uint32_t bit(uint32_t x, int n) {
@@ -43,8 +48,8 @@ struct WorkgroupRunner::Buffer {
 
 WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
                                  const RegionSnapshot &memory, const DispatchPacket &packet,
-                                 uint64_t instruction_limit)
-    : kernel_(kernel), dispatch_(dispatch), packet_(packet), instruction_limit_(instruction_limit) {
+                                 const RunOptions &options)
+    : kernel_(kernel), dispatch_(dispatch), packet_(packet), options_(options) {
   work_items_ = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
   waves_count_ = (work_items_ + 63) / 64;
   private_bytes_ = scratch_bytes_of(kernel);
@@ -53,6 +58,7 @@ WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
   group_.program = kernel.program.get();
   group_.regions = &memory;
   group_.packet = &packet;
+  group_.model = options.memory;
   memories_.resize(waves_count_);
   registers_ = std::make_unique<Buffer>(size_t(waves_count_) * kRegisterWords * 4);
   states_ = std::make_unique<Buffer>(size_t(waves_count_) * sizeof(Wave));
@@ -144,20 +150,28 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
   group_.id[0] = x;
   group_.id[1] = y;
   group_.id[2] = z;
+  group_.copies_issued = 0;
   group_.fault.clear();
   std::memset(lds_->data, kPoison, lds_bytes_);
   std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * private_bytes_);
   for (uint32_t i = 0; i < waves_count_; ++i) start_wave(i);
 
   NoHooks hooks;
+  Random random(options_.seed ^ (uint64_t(z) << 42 ^ uint64_t(y) << 21 ^ x));
+  const bool shuffled = options_.memory == MemoryModel::kRandom;
+  std::vector<Wave *> order = waves_;
   uint32_t left = waves_count_;  // waves that have not ended
+  uint32_t patience = kPatience;
   uint64_t executed = 0;
   while (left && !cancel.load(std::memory_order_relaxed)) {
-    uint32_t at_barrier = 0;
-    for (Wave *wave : waves_) {
+    if (shuffled)
+      for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    uint32_t at_barrier = 0, waiting = 0;
+    for (Wave *wave : order) {
       if (wave->stop == Stop::kEnd) continue;
-      if (wave->stop != Stop::kBarrier) {
-        executed += run_wave(*wave, kQuantum, hooks);
+      if (wave->stop == Stop::kNone) {
+        executed +=
+            run_wave(*wave, shuffled ? 1 + random.below(kShuffledQuantum) : kQuantum, hooks);
         if (wave->stop == Stop::kFault) {
           counts_.wave_instructions += executed;
           return false;
@@ -169,26 +183,39 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
         }
       }
       at_barrier += wave->stop == Stop::kBarrier;
+      waiting += wave->stop == Stop::kWait;
     }
     // Waves that have ended no longer take part in barriers.
     if (left && at_barrier == left)
       for (Wave *wave : waves_)
         if (wave->stop == Stop::kBarrier) wave->stop = Stop::kNone;
-    if (instruction_limit_ && executed > instruction_limit_) {
-      std::string where;
-      for (const Wave *wave : waves_)
-        if (wave->stop != Stop::kEnd) {
-          const uint32_t at = wave->stop == Stop::kBarrier ? wave->pc - 1 : wave->pc;
-          where += "; wave " + std::to_string(wave->wave_in_group) + " at `" +
-                   kernel_.program->text_of(at) + "`";
-        }
-      group_.fault = kernel_.name + ": work-group (" + std::to_string(x) + "," + std::to_string(y) +
-                     "," + std::to_string(z) + ") passed the limit of " +
-                     std::to_string(instruction_limit_) + " wave-instructions" + where;
-      return false;
+    if (!waiting) {
+      patience = kPatience;
+    } else if (at_barrier + waiting == left || --patience == 0) {
+      land_awaited_copies(waves_);
+      patience = kPatience;
     }
+    if (past_limit(executed)) return false;
   }
   counts_.wave_instructions += executed;
+  return true;
+}
+
+// Describes where each wave is.
+bool WorkgroupRunner::past_limit(uint64_t executed) {
+  if (!options_.instruction_limit || executed <= options_.instruction_limit) return false;
+  std::string where;
+  for (const Wave *wave : waves_)
+    if (wave->stop != Stop::kEnd) {
+      const bool at_previous = wave->stop == Stop::kBarrier || wave->stop == Stop::kWait;
+      const uint32_t at = at_previous ? wave->pc - 1 : wave->pc;
+      where += "; wave " + std::to_string(wave->wave_in_group) + " at `" +
+               kernel_.program->text_of(at) + "`";
+    }
+  group_.fault = kernel_.name + ": work-group (" + std::to_string(group_.id[0]) + "," +
+                 std::to_string(group_.id[1]) + "," + std::to_string(group_.id[2]) +
+                 ") passed the limit of " + std::to_string(options_.instruction_limit) +
+                 " wave-instructions" + where;
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/engine/memory.h"
+#include "emulator/engine/options.h"
 
 namespace flydsl::emu {
 
@@ -19,7 +20,7 @@ struct GroupCounts {
 class WorkgroupRunner {
  public:
   WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-                  const DispatchPacket &packet, uint64_t instruction_limit);
+                  const DispatchPacket &packet, const RunOptions &options);
   ~WorkgroupRunner();
 
   // Runs work-group (x, y, z) to its end. False after a fault, described in fault(). `cancel` ends
@@ -31,11 +32,12 @@ class WorkgroupRunner {
  private:
   struct Buffer;
   void start_wave(uint32_t index);
+  bool past_limit(uint64_t executed);
 
   const Kernel &kernel_;
   const Dispatch &dispatch_;
   const DispatchPacket &packet_;
-  uint64_t instruction_limit_;
+  const RunOptions &options_;
   uint32_t work_items_, waves_count_, lds_bytes_, private_bytes_;
   Group group_;
   std::vector<Memory> memories_;

@@ -86,6 +86,7 @@ enum class Stop : uint32_t {
   kNone,
   kEnd,      // s_endpgm
   kBarrier,  // s_barrier: wait for the other waves
+  kWait,     // s_waitcnt that must land a copy to LDS: wait for the other waves to be blocked
   kYield,    // s_sleep and full quanta: let others run
   kMode,     // MODE was written: the engine looks at it again
   kFault,

@@ -127,6 +127,7 @@ std::string Snippet::run() {
     run_wave(w, 10000, hooks);
     if (w.stop == Stop::kEnd) return {};
     if (w.stop == Stop::kFault) return group_.fault;
+    if (w.stop == Stop::kWait) land_awaited_copies({&w});
     w.stop = Stop::kNone;
   }
   return "did not end";

@@ -38,6 +38,7 @@ class Snippet {
   Wave &wave() { return *wave_; }
   std::vector<uint8_t> &lds() { return lds_; }
   void set_scratch(uint32_t bytes_per_lane);
+  void set_memory_model(MemoryModel model) { group_.model = model; }
   void allow(const void *begin, size_t bytes, bool writable = true);
 
   // Runs to the end or a fault; returns the fault report, empty when there was none.

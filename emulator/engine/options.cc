@@ -1,0 +1,40 @@
+#include "emulator/engine/options.h"
+
+#include <cstdlib>
+
+namespace flydsl::emu {
+namespace {
+
+bool number(const std::string &text, uint64_t &value) {
+  char *end = nullptr;
+  value = std::strtoull(text.c_str(), &end, 10);
+  return !text.empty() && *end == 0 && text[0] >= '0' && text[0] <= '9';
+}
+
+// nominal, strict, random or random:SEED
+bool parse_memory(const std::string &text, RunOptions &options) {
+  if (text == "nominal") return true;
+  if (text == "strict") return options.memory = MemoryModel::kStrict, true;
+  if (text.substr(0, 6) != "random") return false;
+  options.memory = MemoryModel::kRandom;
+  return text.size() == 6 || (text[6] == ':' && number(text.substr(7), options.seed));
+}
+
+}  // namespace
+
+RunOptions run_options(const DispatchOptions &asked) {
+  RunOptions options;
+  if (const char *text = std::getenv("FLYDSL_EMU_INSTRUCTION_LIMIT"))
+    options.instruction_limit = std::strtoull(text, nullptr, 10);
+  options.seed = asked.seed;
+  if (asked.memory) {
+    options.memory = *asked.memory;
+  } else if (const char *text = std::getenv("FLYDSL_EMU_MEMORY")) {
+    if (!parse_memory(text, options))
+      options.error = "FLYDSL_EMU_MEMORY is \"" + std::string(text) +
+                      "\", allowed are nominal, strict, random and random:SEED";
+  }
+  return options;
+}
+
+}  // namespace flydsl::emu
