@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <cstdlib>
 
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -9,7 +10,7 @@ namespace {
 
 void print_candidate(void *user, const flydsl_aot_candidate *candidate) {
   ++*static_cast<int *>(user);
-  std::printf("%-8s %s (%s): %s\n", candidate->taken ? "taken" : "refused", candidate->kernel,
+  std::printf("%-9s %s (%s): %s\n", candidate->taken ? "taken" : "not-taken", candidate->kernel,
               candidate->backend, candidate->reason);
 }
 
@@ -44,8 +45,7 @@ void command_explain(const RunArguments &arguments) {
   const std::unique_ptr<Problem> problem = op.bind(arrays, {}, settings);
 
   OpenArguments open = arguments.open;
-  if (open.device.empty()) open.device = "none";
-  if (open.device == "none" && open.arch.empty()) open.arch = "gfx950";
+  if (open.device.empty() && !std::getenv("FLYDSL_AOT_DEVICE")) open.device = "none";
   LibraryHandle library;
   library.open(open);
   const flydsl_aot_info info = library.info();

@@ -36,7 +36,6 @@ void command_info(const OpenArguments &arguments) {
     std::printf("no GPU     %s\n", flydsl_aot_last_error());
     OpenArguments none = arguments;
     none.device = "none";
-    if (none.arch.empty()) none.arch = "gfx950";
     status = library.try_open(none);
   }
   if (status != FLYDSL_AOT_OK)

@@ -1,5 +1,8 @@
 #include "tools/library_handle.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "tools/exit_status.h"
 
 namespace flydsl::tools {
@@ -11,7 +14,14 @@ flydsl_aot_status LibraryHandle::try_open(const OpenArguments &arguments) {
                    : arguments.device == "emulator" ? FLYDSL_AOT_DEVICE_EMULATOR
                    : arguments.device == "none"     ? FLYDSL_AOT_DEVICE_NONE
                                                     : FLYDSL_AOT_DEVICE_DEFAULT;
-  options.arch = arguments.arch.empty() ? nullptr : arguments.arch.c_str();
+  const char *environment = std::getenv("FLYDSL_AOT_DEVICE");
+  const std::string_view device = !arguments.device.empty() ? std::string_view(arguments.device)
+                                  : environment             ? std::string_view(environment)
+                                                            : std::string_view();
+  // Without a device the library must be told an architecture.
+  options.arch = !arguments.arch.empty() ? arguments.arch.c_str()
+                 : device == "none"      ? kDefaultArch
+                                         : nullptr;
   options.archive_path = arguments.archive.empty() ? nullptr : arguments.archive.c_str();
   return flydsl_aot_open(&options, &handle_);
 }

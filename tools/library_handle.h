@@ -26,6 +26,9 @@ class LibraryHandle {
   flydsl_aot_handle *handle_ = nullptr;
 };
 
+// Of queries without a device, unless --arch names another.
+inline constexpr const char *kDefaultArch = "gfx950";
+
 class DeviceMemory {
  public:
   DeviceMemory(const LibraryHandle &library, size_t bytes, const std::string &what);

@@ -9,6 +9,7 @@
 
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/library_handle.h"
 #include "tools/operators.h"
 
 namespace {
@@ -22,13 +23,15 @@ int report(int exit_status, std::string message) {
   return exit_status;
 }
 
-void add_open_options(CLI::App *command, OpenArguments &open) {
+void add_open_options(CLI::App *command, OpenArguments &open, const std::string &default_device) {
   command
       ->add_option("--device", open.device,
-                   "hip, emulator or none; default: FLYDSL_AOT_DEVICE, else hip")
+                   "hip, emulator or none; default: FLYDSL_AOT_DEVICE, else " + default_device)
       ->check(CLI::IsMember({"hip", "emulator", "none"}));
   command->add_option("--arch", open.arch,
-                      "architecture, e.g. gfx950; must be the device's when there is one");
+                      std::string("architecture, e.g. gfx950; must be the device's when there is "
+                                  "one; default without a device: ") +
+                          kDefaultArch);
   command->add_option("--archive", open.archive,
                       "archive file, or directory that holds flydsl_aot.<arch>.fda");
 }
@@ -39,10 +42,17 @@ void add_list(CLI::App *command, const char *option, std::vector<std::string> &v
   command->add_option(option, values, help)->expected(1)->allow_extra_args(false)->take_all();
 }
 
+std::string version_text() {
+  const uint32_t version = flydsl_aot_version();
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
 int run(int argc, char **argv) {
   CLI::App app("Runs and inspects ahead-of-time AMD GPU kernels, on a GPU or on the emulator.",
                "flydsl-aot");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "flydsl-aot " + version_text());
   std::string operators = "Operators\n";
   for (const Operator *op : all_operators()) operators += describe_operator(*op);
   const std::string exits =
@@ -51,12 +61,12 @@ int run(int argc, char **argv) {
 
   OpenArguments info_arguments;
   CLI::App *info = app.add_subcommand("info", "Library, device, archive and kernels");
-  add_open_options(info, info_arguments);
+  add_open_options(info, info_arguments, "hip, or none on a machine without a GPU");
 
   RunArguments run_arguments;
   CLI::App *run = app.add_subcommand("run", "Run an operator on arrays from .npy files");
   run->add_option("OP", run_arguments.op, "operator")->required();
-  add_open_options(run, run_arguments.open);
+  add_open_options(run, run_arguments.open, "hip");
   add_list(run, "--in", run_arguments.inputs, "NAME=FILE.npy, once per input");
   add_list(run, "--out", run_arguments.outputs, "NAME=FILE.npy, once per output");
   add_list(run, "--set", run_arguments.settings, "PARAM=VALUE, once per parameter");
@@ -68,12 +78,12 @@ int run(int argc, char **argv) {
   CLI::App *explain =
       app.add_subcommand("explain", "Which kernel would run, and why the others would not");
   explain->add_option("OP", explain_arguments.op, "operator")->required();
-  add_open_options(explain, explain_arguments.open);
+  add_open_options(explain, explain_arguments.open, "none");
   add_list(explain, "--in", explain_arguments.inputs, "NAME=FILE.npy, once per input");
   add_list(
       explain, "--set", explain_arguments.settings,
       "PARAM=VALUE, or NAME=SHAPE (1x9x509x64) in place of an input; dtype is bf16 unless set");
-  explain->footer(operators + exits);
+  explain->footer(operators + "(explain takes no --out.)\n" + exits);
 
   CLI::App *archive = app.add_subcommand("archive", "Inspect a kernel archive");
   archive->require_subcommand(1);
@@ -84,14 +94,15 @@ int run(int argc, char **argv) {
       archive->add_subcommand("verify", "Read, check and inflate every kernel of an archive");
   verify->add_option("FILE", archive_file, "archive")->required();
 
-  if (argc > 1 &&
-      argv[1][0] != '-') {  // of another word CLI11 would only say that a command is required
+  if (argc < 2 || argv[1][0] != '-') {  // CLI11 would only say that a command is required
     std::string known;
     bool found = false;
     for (const CLI::App *command : app.get_subcommands(nullptr)) {
-      found = found || command->get_name() == argv[1];
+      found = found || (argc > 1 && command->get_name() == argv[1]);
       known.append(known.empty() ? "" : ", ").append(command->get_name());
     }
+    if (argc < 2)
+      return report(kExitBadInput, "a command is missing: " + known + " (see flydsl-aot --help)");
     if (!found) {
       return report(kExitBadInput,
                     "command '" + std::string(argv[1]) + "' is unknown; there is " + known);

@@ -59,6 +59,15 @@ Operands operands_of(const Params &params) {
 
 // ---- check
 
+Status check_presence(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
+    if (present(*operand->tensor)) continue;
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
+                 operand->name);
+  }
+  return {};
+}
+
 Status check_dtypes(const Operands &all) {
   const flydsl_aot_dtype dtype = all.q.tensor->dtype;
   if (!known_dtype(dtype)) {
@@ -209,6 +218,7 @@ Status check_workspace(const Params &params) {
 
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
+  FLYDSL_RETURN_IF_ERROR(check_presence(all));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
   FLYDSL_RETURN_IF_ERROR(check_head_dim(all));

@@ -66,7 +66,7 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
     const select::Refusal why = select::refusal(archive, row, problem, target);
     const bool fits = why == select::Refusal::None;
     std::string reason = select::describe(why, archive, row, problem, target);
-    if (fits) reason = taken ? "fits, but one listed before it was taken" : "the first that fits";
+    if (fits) reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
     flydsl_aot_candidate candidate{};
     candidate.struct_size = sizeof candidate;
     candidate.taken = fits && !taken;

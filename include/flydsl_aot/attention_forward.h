@@ -14,8 +14,9 @@
  *   key gives out = 0 exactly and lse = -inf.
  * - A NaN or +inf among a row's visible scores makes the row's out and lse NaN. A NaN or infinite value
  *   v[j,d] of a visible key makes out[i,d] NaN or infinite. Nothing that is not visible ever leaks,
- *   whatever its bits are.
- * - Deterministic: equal inputs, shapes and strides give equal bits.
+ *   whatever its bits are. (Rounding may differ: a row whose tile of 64 keys holds a NaN or infinity, seen or
+ *   not, is computed by a slower path with other roundings, within the same error bound.)
+ * - Deterministic: equal inputs, shapes and strides give equal bits, hidden data included.
  * - Stream-ordered; no hidden synchronisation. The first use of a kernel on a device loads it (host work,
  *   a device allocation by the runtime); later calls allocate nothing. */
 #ifndef FLYDSL_AOT_ATTENTION_FORWARD_H
@@ -71,7 +72,8 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_prefetch(
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, ARCHIVE_*,
- * NO_DEVICE, DEVICE_ERROR, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH; then no output was touched. */
+ * NO_DEVICE, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH: no output was touched; DEVICE_ERROR: the runtime
+ * refused the launch (nothing was touched) or the kernel faulted (the outputs are undefined). */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params, void *stream);
 

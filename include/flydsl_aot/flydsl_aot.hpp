@@ -3,14 +3,15 @@
 // (std::bad_alloc of its strings and vectors apart).
 //
 //   flydsl_aot::Library library;
-//   if (auto status = flydsl_aot::Library::open({}, &library); !status) return
-//   fail(status.message()); auto params = flydsl_aot::attention_forward_params(); params.q =
-//   flydsl_aot::tensor(q, FLYDSL_AOT_BF16, {batch, heads, seq_q, dim});          // contiguous
+//   if (auto status = flydsl_aot::Library::open({}, &library); !status)
+//     return fail(status.message());
+//   auto params = flydsl_aot::attention_forward_params();
+//   params.q = flydsl_aot::tensor(q, FLYDSL_AOT_BF16, {batch, heads, seq_q, dim});  // contiguous
 //   params.k = flydsl_aot::tensor(k, FLYDSL_AOT_BF16, {batch, heads_kv, seq_k, dim}, strides);
 //   ...
 //   params.mask = flydsl_aot::causal(FLYDSL_AOT_ANCHOR_TOP_LEFT);
-//   if (auto status = library.attention_forward(params, stream); !status) return
-//   fail(status.message());
+//   if (auto status = library.attention_forward(params, stream); !status)
+//     return fail(status.message());
 #ifndef FLYDSL_AOT_FLYDSL_AOT_HPP
 #define FLYDSL_AOT_FLYDSL_AOT_HPP
 

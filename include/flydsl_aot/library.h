@@ -35,7 +35,7 @@ typedef struct flydsl_aot_open_options {
    * the emulator it must be NULL or fit the current device; a mismatch is UNSUPPORTED_ARCH. */
   const char *arch;
   /* Archive file, or directory that holds flydsl_aot.<arch>.fda; NULL: the environment's
-   * FLYDSL_AOT_ARCHIVE_PATH (colon-separated), then beside this library, then ../share/flydsl_aot. The first
+   * FLYDSL_AOT_ARCHIVE_PATH (colon-separated) if set, else beside this library, then ../share/flydsl_aot. The first
    * archive of the architecture is the answer: one that is damaged or of another build is an error, not
    * passed over. */
   const char *archive_path;

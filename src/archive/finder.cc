@@ -34,6 +34,8 @@ std::vector<Place> places(const char *option_path) {
       }
       rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
     }
+    // Decisive, like the variables that name a device library: a misspelt path must not be served from elsewhere.
+    if (!result.empty()) return result;
   }
   for (const std::string &directory : own_directories())
     result.push_back({directory, "beside this library"});

@@ -9,9 +9,9 @@
 
 namespace flydsl::archive {
 
-// Looks, in this order, at: `option_path` and nothing else if it is not null; each part of the
-// environment variable FLYDSL_AOT_ARCHIVE_PATH (colon-separated); the directory of this library;
-// its ../share/flydsl_aot. A place is an archive file, or a directory that holds
+// Looks at `option_path` and nothing else if it is not null; else at each part of the environment
+// variable FLYDSL_AOT_ARCHIVE_PATH (colon-separated) and nothing else if it names any; else at the
+// directory of this library and its ../share/flydsl_aot. A place is an archive file, or a directory that holds
 // flydsl_aot.<arch>.fda. What is absent, or is an archive of another architecture, is passed over;
 // the first archive of this architecture is the answer, and when it is damaged or belongs to
 // another build that is the answer too, never a silent use of the next one.

@@ -27,8 +27,11 @@ LogLevel parse_log_level(const char *value) noexcept {
 bool log_enabled(LogLevel level) noexcept {
   int current = level_cache.load(std::memory_order_relaxed);
   if (current < 0) {
-    current = static_cast<int>(parse_log_level(std::getenv("FLYDSL_AOT_LOG")));
+    const char *value = std::getenv("FLYDSL_AOT_LOG");
+    current = static_cast<int>(parse_log_level(value));
     level_cache.store(current, std::memory_order_relaxed);
+    if (current == 0 && value && *value && std::strcmp(value, kNames[0]) != 0)
+      log_line(LogLevel::Warn, "FLYDSL_AOT_LOG is '%s'; allowed: off, error, warn, info, debug", value);
   }
   return static_cast<int>(level) <= current;
 }

@@ -119,7 +119,7 @@ class BadInputTest(ToolTest):
 
     def test_usage(self):
         self.expect_error(BAD, "'attention' is unknown", *self.arguments(op="attention"))
-        self.expect_error(BAD, "subcommand")
+        self.expect_error(BAD, "command is missing")
         self.expect_error(BAD, "walk", "walk")
         self.expect_error(BAD, "--device", "info", "--device", "cuda")
         self.expect_error(BAD, "device", "run", "attention_forward", "--device", "none", "--arch", "gfx950",

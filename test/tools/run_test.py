@@ -98,9 +98,9 @@ class RunTest(ToolTest):
         shapes = ["--set", "q=1x9x509x64", "--set", "k=1x3x509x64", "--set", "v=1x3x509x64"]
         result = self.tool("explain", "attention_forward", *shapes, "--set", "causal=top-left")
         self.assertEqual(result.returncode, 0, result.stderr)
-        candidates = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(("taken", "refused"))]
+        candidates = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(("taken", "not-taken"))]
         self.assertEqual(candidates, [["taken", "attention_forward_bf16_d64_causal_direct_m128n64"],
-                                      ["refused", "attention_forward_bf16_d64_causal_staged_m128n64"]])
+                                      ["not-taken", "attention_forward_bf16_d64_causal_staged_m128n64"]])
         files = [f"--in={name}={SMOLLM2}/layer00_{name}.npy" for name in "qkv"]
         from_files = self.tool("explain", "attention_forward", *files, "--set", "dtype=bf16", "--set", "causal=top-left")
         self.assertEqual(from_files.stdout.split("setting")[0], result.stdout.split("setting")[0])

@@ -51,15 +51,24 @@ TEST_F(Finder, EnvironmentInOrder) {
 }
 
 TEST_F(Finder, NotFoundListsEveryPlace) {
-  const ScopedEnv env("FLYDSL_AOT_ARCHIVE_PATH", "/nonexistent/one:/nonexistent/two");
-  const Status status = find(nullptr, "gfx942");
-  EXPECT_EQ(status.code(), FLYDSL_AOT_ARCHIVE_NOT_FOUND);
-  const std::string &message = status.message();
-  for (const std::string &place :
-       {std::string("/nonexistent/one"), std::string("/nonexistent/two"),
-        own_directories().front() + "/flydsl_aot.gfx942.fda", std::string("../share/flydsl_aot"),
-        std::string("No such file")}) {
-    EXPECT_NE(message.find(place), std::string::npos) << place << " | " << message;
+  const std::string beside = own_directories().front() + "/flydsl_aot.gfx942.fda";
+  const struct {
+    const char *environment;
+    std::vector<std::string> places;
+  } cases[] = {{nullptr, {beside, "../share/flydsl_aot"}},
+               {"::", {beside, "../share/flydsl_aot"}},
+               {"/nonexistent/one:/nonexistent/two", {"/nonexistent/one", "/nonexistent/two"}}};
+  for (const auto &row : cases) {
+    const ScopedEnv env("FLYDSL_AOT_ARCHIVE_PATH", row.environment);
+    const Status status = find(nullptr, "gfx942");
+    EXPECT_EQ(status.code(), FLYDSL_AOT_ARCHIVE_NOT_FOUND);
+    const std::string &message = status.message();
+    EXPECT_NE(message.find("No such file"), std::string::npos) << message;
+    for (const std::string &place : row.places)
+      EXPECT_NE(message.find(place), std::string::npos) << place << " | " << message;
+    if (row.environment && row.environment[0] == '/') {
+      EXPECT_EQ(message.find(beside), std::string::npos) << message;
+    }
   }
 }
 
