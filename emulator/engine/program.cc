@@ -50,6 +50,7 @@ std::shared_ptr<const Program> decode_program_for(Level level, const std::string
   p.base = reinterpret_cast<uint64_t>(text);
   const auto *code = static_cast<const uint8_t *>(text);
   Disassembler disassembler(target.substr(0, target.find(':')));
+  const Architecture architecture = architecture_of(target);
   ConstantPool pool;
   p.op_of_word.assign(bytes / 4 + 1, -1);
   std::vector<uint32_t> branches;
@@ -70,7 +71,7 @@ std::shared_ptr<const Program> decode_program_for(Level level, const std::string
     } else {
       const size_t first = line.find_first_not_of(" \t");
       line = first == std::string::npos ? "" : line.substr(first);
-      d = decode_instruction(level, line, code + at, size, pool);
+      d = decode_instruction(level, architecture, line, code + at, size, pool);
     }
     p.text += line;
     d.op.next_address_low = uint32_t(at + size);

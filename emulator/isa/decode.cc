@@ -66,6 +66,7 @@ bool apply_modifier(std::string_view name, std::string_view value, const Row &ro
   } else if (name == "div") {
     op.omod = 3;
   } else if (name == "op_sel") {
+    if (row.flags & kRowSelect) return true;
     if (!(row.flags & (kRowPacked | kRowOpSel)) || !bit_list(value, op.op_sel)) unsupported();
     if (row.flags & kRowOpSel) op.flags |= kOpSel;
   } else if (name == "op_sel_hi") {
@@ -74,6 +75,9 @@ bool apply_modifier(std::string_view name, std::string_view value, const Row &ro
     if (!(row.flags & kRowPacked) || !bit_list(value, op.neg_lo)) unsupported();
   } else if (name == "neg_hi") {
     if (!(row.flags & kRowPacked) || !bit_list(value, op.neg_hi)) unsupported();
+  } else if (name == "neg") {  // of fp64 matrix operands
+    if (!(row.flags & kRowMfma) || !std::strstr(row.name, "_f64") || !bit_list(value, op.neg_lo))
+      unsupported();
   } else if (is_one_of(name, {"cbsz", "abid", "blgp"}) && numeric) {
     if (!(row.flags & kRowMfma) || std::strstr(row.name, "_f64")) unsupported();
     (name == "cbsz" ? op.cbsz : name == "abid" ? op.abid : op.blgp) = uint8_t(number);
@@ -134,10 +138,19 @@ std::string check(const Row &row, const Op &op) {
 
 }  // namespace
 
-Decoded decode_instruction(Level level, const std::string &text, const uint8_t *bytes, size_t size,
-                           ConstantPool &pool) {
+Architecture architecture_of(const std::string &target) {
+  const std::string_view processor = std::string_view(target).substr(0, target.find(':'));
+  if (processor == "gfx90a") return Architecture::kGfx90a;
+  if (processor == "gfx940" || processor == "gfx941" || processor == "gfx942")
+    return Architecture::kGfx942;
+  return Architecture::kGfx950;
+}
+
+Decoded decode_instruction(Level level, Architecture architecture, const std::string &text,
+                           const uint8_t *bytes, size_t size, ConstantPool &pool) {
   Decoded d;
   Op &op = d.op;
+  op.architecture = architecture;
   const Line line = split_line(text);
   const std::string_view mnemonic = bare(line.mnemonic, op.flags);
   const Found found = find_row(level, mnemonic);
@@ -147,7 +160,8 @@ Decoded decode_instruction(Level level, const std::string &text, const uint8_t *
   }
   const Row &row = *found.row;
   op.run = row.run;
-  op.fp = row.flags & kRowMfma ? FpClass::kDefault : class_of(row.shape, found.integer_family);
+  op.fp = row.flags & (kRowMfma | kRowRoundEven) ? FpClass::kDefault
+                                                 : class_of(row.shape, found.integer_family);
   uint32_t words[2] = {};
   std::memcpy(words, bytes, size < 8 ? size : 8);
   op.control = words[1];
@@ -155,6 +169,8 @@ Decoded decode_instruction(Level level, const std::string &text, const uint8_t *
   if (mnemonic.substr(0, 2) == "v_") op.flags |= kVector;
   // Bits 11:8 of the first dword: the second operand of s_set_gpr_idx_on.
   if (mnemonic == "s_set_gpr_idx_on") op.imm = int32_t(words[0] >> 8 & 15);
+  // OPSEL of the VOP3 encoding, bits 14:11.
+  if ((row.flags & kRowSelect) && words[0] >> 26 == 0x34) op.op_sel = words[0] >> 11 & 15;
   if (row.flags & kRowDs) op.imm = int32_t(words[0] & 0xffff);
   if ((op.flags & kDpp) && (words[1] >> 18 & 1)) d.refusal = "DPP fetch-inactive is not emulated";
 

@@ -64,6 +64,10 @@ enum : uint16_t {
 // before it. kDefault: always round to nearest even with denormals.
 enum class FpClass : uint8_t { kNone, kDefault, kF32, kF64, kF16 };
 
+// The processor the code is for, where it decides what an instruction means (fp8 is FNUZ on gfx942,
+// OCP on gfx950).
+enum class Architecture : uint8_t { kGfx90a, kGfx942, kGfx950 };
+
 struct Op {
   Handler run = nullptr;
   Operand o[6];         // in the order of the text, destinations first
@@ -77,6 +81,7 @@ struct Op {
   uint8_t op_sel = 0, op_sel_hi = 0xff, neg_lo = 0, neg_hi = 0;  // one bit per source
   uint8_t cbsz = 0, abid = 0, blgp = 0;
   FpClass fp = FpClass::kNone;
+  Architecture architecture = Architecture::kGfx950;
   uint8_t first_source = 0;  // number of destination operands
 };
 

@@ -26,7 +26,9 @@ enum RowFlag : uint32_t {
   kRowPacked = 16,   // op_sel, op_sel_hi, neg_lo, neg_hi are handled
   kRowOpSel = 32,    // op_sel is handled
   kRowMfma = 64,
-  kRowNoVop = 128,  // vector operands but not under EXEC, or moves only: modifiers are refused
+  kRowNoVop = 128,      // vector operands but not under EXEC, or moves only: modifiers are refused
+  kRowSelect = 256,     // op_sel is the VOP3 field as it is, for the semantics to interpret
+  kRowRoundEven = 512,  // rounds to nearest even with denormals whatever MODE says
 };
 
 struct Row {
@@ -37,11 +39,13 @@ struct Row {
 };
 
 // One table per family and SIMD level.
-#define FLYDSL_EMU_FAMILIES(X)                                                                 \
-  X(salu)                                                                                      \
-  X(control)                                                                                   \
-  X(smem) X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) X(convert) \
-      X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) X(atomic) X(buffer) X(buffer_atomic)
+#define FLYDSL_EMU_FAMILIES(X)                                                                   \
+  X(salu)                                                                                        \
+  X(control)                                                                                     \
+  X(smem)                                                                                        \
+  X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) X(convert)           \
+      X(convert_small) X(convert_scale) X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) \
+          X(atomic) X(buffer) X(buffer_atomic)
 
 #define FLYDSL_EMU_DECLARE(family) extern const Row rows_##family[];
 namespace base {

@@ -114,7 +114,7 @@ TEST_P(Scalar, JumpOutsideTheCodeStops) {
 TEST_P(Scalar, UnknownBytesAndUnsupportedInstructionsStopWithTheirText) {
   const std::vector<uint8_t> bytes = {0xff, 0xff, 0xff, 0xff,
                                       0,    0,    0x81, 0xbf};  // no such encoding
-  Snippet raw(bytes, GetParam(), 0);
+  Snippet raw(bytes, GetParam(), "gfx950");
   EXPECT_THAT(raw.run(), HasSubstr("FFFFFFFF"));
   Snippet t("s_nop 0\n s_cbranch_g_fork s[0:1], s[2:3]", GetParam());
   const std::string fault = t.run();
@@ -146,7 +146,7 @@ TEST_P(Scalar, RelativeRegisterNumbers) {
 }
 
 TEST_P(Scalar, RunningOffTheEndStops) {
-  Snippet t(assemble("s_nop 0"), GetParam(), 0);
+  Snippet t(assemble("s_nop 0"), GetParam(), "gfx950");
   EXPECT_THAT(t.run(), HasSubstr("ran past the end of the code"));
 }
 

@@ -51,12 +51,13 @@ std::vector<Level> levels() {
   return all;
 }
 
-Snippet::Snippet(const std::string &assembly, Level level)
-    : Snippet(assemble(assembly + "\ns_endpgm\n"), level, 0) {}
+Snippet::Snippet(const std::string &assembly, Level level, const std::string &processor)
+    : Snippet(assemble(assembly + "\ns_endpgm\n", processor), level, processor) {}
 
-Snippet::Snippet(const std::vector<uint8_t> &code, Level level, int) : code_(code) {
+Snippet::Snippet(const std::vector<uint8_t> &code, Level level, const std::string &processor)
+    : code_(code) {
   kernel_.name = "snippet";
-  kernel_.program = decode_program_for(level, "gfx950", code_.data(), code_.size());
+  kernel_.program = decode_program_for(level, processor, code_.data(), code_.size());
   kernel_.entry_address = reinterpret_cast<uint64_t>(code_.data());
   storage_.assign(512 * 64 + 16, 0);
   registers_ = reinterpret_cast<uint32_t *>((reinterpret_cast<uint64_t>(storage_.data()) + 63) &

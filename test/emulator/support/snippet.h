@@ -23,8 +23,9 @@ class Snippet {
  public:
   // s_endpgm is appended. All registers are 0 at first, EXEC is full, MODE is the default of
   // compiled code.
-  explicit Snippet(const std::string &assembly, Level level = host_level());
-  Snippet(const std::vector<uint8_t> &code, Level level, int);
+  explicit Snippet(const std::string &assembly, Level level = host_level(),
+                   const std::string &processor = "gfx950");
+  Snippet(const std::vector<uint8_t> &code, Level level, const std::string &processor);
 
   uint32_t &v(int reg, int lane) { return registers_[size_t(reg) * 64 + size_t(lane)]; }
   uint32_t &a(int reg, int lane) { return v(256 + reg, lane); }
