@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/checks/observer.h"
 #include "emulator/engine/memory.h"
 #include "emulator/isa/runtime.h"
 
@@ -37,6 +38,7 @@ void queue_lds_copy(Wave &wave, const Op &op, uint64_t lds_offset, const uint8_t
   memory.copies.push_back({++memory.group->copies_issued, wave.vm_issued, lds_offset, mask, bytes,
                            std::vector<uint8_t>(data, data + 64 * size_t(bytes))});
   wave.copies_pending = uint32_t(memory.copies.size());
+  if (memory.group->observer) memory.group->observer->copy_issued(wave, op, memory.copies.back());
 }
 
 bool land_oldest_copy(Wave &wave) {
@@ -47,6 +49,7 @@ bool land_oldest_copy(Wave &wave) {
     if (c.mask >> lane & 1)
       std::memcpy(wave.lds + c.lds_offset + uint64_t(lane) * c.bytes,
                   c.data.data() + size_t(lane) * c.bytes, c.bytes);
+  if (wave.memory->group->observer) wave.memory->group->observer->copy_landed(wave, c);
   copies.pop_front();
   wave.copies_pending = uint32_t(copies.size());
   return true;

@@ -5,6 +5,7 @@
 #include <new>
 #include <numeric>
 
+#include "emulator/checks/observer.h"
 #include "emulator/engine/options.h"
 #include "emulator/engine/pool.h"
 #include "emulator/engine/workgroup.h"
@@ -81,6 +82,10 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
     step = coprime_step(groups, random);
     first = random.below(groups);
   }
+  Reports reports;
+  reports.warn = run.warn;
+  std::unique_ptr<checks::CheckSet> checks;
+  if (run.checks) checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run.checks);
   std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
   std::atomic<bool> cancel{false};
   std::mutex mutex;
@@ -95,7 +100,8 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
     try {
       auto &runner = runners[worker];
       if (!runner)
-        runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, run);
+        runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, run, reports,
+                                                   checks.get());
       const uint64_t group = permuted(item, groups, step, first), row = group / dispatch.grid[0];
       if (!runner->run(uint32_t(group % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
                        uint32_t(row / dispatch.grid[1]), cancel))
@@ -109,6 +115,7 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
       result.wave_instructions += runner->counts().wave_instructions;
       result.mfma_flops += runner->counts().mfma_flops;
     }
+  result.warnings = std::move(reports.lines);
   result.host_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

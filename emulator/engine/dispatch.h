@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/memory/address_space.h"
 
@@ -52,6 +53,9 @@ struct DispatchOptions {
   // Unset: what FLYDSL_EMU_MEMORY says.
   std::optional<MemoryModel> memory = {};
   uint64_t seed = 1;  // of MemoryModel::kRandom
+  // Unset: what FLYDSL_EMU_CHECKS and FLYDSL_EMU_CHECKS_WARN say; the same words.
+  std::optional<std::string> checks = {};
+  std::optional<bool> checks_warn = {};
 };
 
 struct DispatchResult {
@@ -61,6 +65,7 @@ struct DispatchResult {
   // `global_load_dwordx4 v[0:3], v[4:5], off`:
   //  reads 16 bytes at 0x7f.., 8 bytes past the end of the hipMalloc region [0x7f.., 0x7f..)".
   std::string fault;
+  std::vector<std::string> warnings;  // what checks found while they only warn
   uint64_t wave_instructions = 0;
   uint64_t mfma_flops = 0;
   double host_seconds = 0;

@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "emulator/checks/observer.h"
 #include "emulator/isa/runtime.h"
 
 namespace flydsl::emu {
@@ -24,15 +25,7 @@ uint32_t index_of(const Wave &wave, const Op &op) {
 }
 
 void report(Wave &wave, const Op &op, int lane, const std::string &what) {
-  Group &g = *wave.memory->group;
-  const Program &p = *g.program;
-  const uint32_t index = index_of(wave, op);
-  std::string s = g.kernel->name + ": work-group (" + std::to_string(g.id[0]) + "," +
-                  std::to_string(g.id[1]) + "," + std::to_string(g.id[2]) + ") wave " +
-                  std::to_string(wave.wave_in_group);
-  if (lane >= 0) s += " lane " + std::to_string(lane);
-  s += " at " + hex(p.offsets[index]) + " `" + p.text_of(index) + "`: " + what;
-  g.fault = s;
+  wave.memory->group->fault = place_of(wave, op, lane) + ": " + what;
   wave.stop = Stop::kFault;
 }
 
@@ -61,6 +54,17 @@ void fault_address(Wave &wave, const Op &op, int lane, uint64_t address, uint32_
 }
 
 }  // namespace
+
+std::string place_of(const Wave &wave, const Op &op, int lane) {
+  const Group &g = *wave.memory->group;
+  const Program &p = *g.program;
+  const uint32_t index = index_of(wave, op);
+  std::string s = g.kernel->name + ": work-group (" + std::to_string(g.id[0]) + "," +
+                  std::to_string(g.id[1]) + "," + std::to_string(g.id[2]) + ") wave " +
+                  std::to_string(wave.wave_in_group);
+  if (lane >= 0) s += " lane " + std::to_string(lane);
+  return s + " at " + hex(p.offsets[index]) + " `" + p.text_of(index) + "`";
+}
 
 void fault(Wave &wave, const Op &op, int lane, const char *what) {
   if (what) return report(wave, op, lane, what);
@@ -95,6 +99,11 @@ bool check_lanes(Wave &wave, const Op &op, const uint64_t *address, uint64_t mas
     }
     last = r;
   }
+  if (g.observer) {
+    // Without a remembered region every access comes here.
+    g.observer->global_access(wave, op, address, mask, bytes);
+    return wave.stop != Stop::kFault;
+  }
   if (last) {
     (write ? wave.wregion_begin : wave.region_begin) = last->begin;
     (write ? wave.wregion_end : wave.region_end) = last->end;
@@ -105,11 +114,15 @@ bool check_lanes(Wave &wave, const Op &op, const uint64_t *address, uint64_t mas
 bool check_scalar(Wave &wave, const Op &op, uint64_t address, uint32_t bytes) {
   Group &g = *wave.memory->group;
   const auto packet = reinterpret_cast<uint64_t>(g.packet);
-  if (address >= packet && address + bytes <= packet + sizeof(DispatchPacket)) return true;
   const Region *r = g.regions->find(address);
-  if (r && r->end - address >= bytes) return true;
-  fault_address(wave, op, -1, address, bytes, false);
-  return false;
+  const bool in_packet = address >= packet && address + bytes <= packet + sizeof(DispatchPacket);
+  if (!in_packet && !(r && r->end - address >= bytes)) {
+    fault_address(wave, op, -1, address, bytes, false);
+    return false;
+  }
+  if (!g.observer) return true;
+  g.observer->scalar_access(wave, op, address, bytes);
+  return wave.stop != Stop::kFault;
 }
 
 uint64_t code_address(const Wave &wave, uint32_t code_offset) {

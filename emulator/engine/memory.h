@@ -4,7 +4,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "emulator/engine/copies.h"
 #include "emulator/engine/dispatch.h"
@@ -22,6 +26,18 @@ struct DispatchPacket {
 };
 static_assert(sizeof(DispatchPacket) == 64);
 
+namespace checks {
+class Observer;
+}
+
+// What checks found while they only warn; shared by the host threads of a dispatch.
+struct Reports {
+  bool warn = false;
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::set<std::pair<std::string, uint64_t>> seen;  // check and operation
+};
+
 // Shared by the waves of one work-group and reused for the next.
 struct Group {
   const Kernel *kernel = nullptr;
@@ -32,6 +48,8 @@ struct Group {
   uint32_t id[3] = {};
   uint64_t copies_issued = 0;
   std::string fault;
+  Reports *reports = nullptr;
+  checks::Observer *observer = nullptr;  // null: no checks
 };
 
 struct Memory {
@@ -39,5 +57,8 @@ struct Memory {
   std::deque<Copy> copies;  // oldest first
   uint64_t awaited = 0;     // Stop::kWait: the youngest copy that the s_waitcnt covers
 };
+
+// "kernel: work-group (0,0,0) wave 1 lane 5 at 0x1f40 `v_mov_b32 v0, v1`"
+std::string place_of(const Wave &wave, const Op &op, int lane);
 
 }  // namespace flydsl::emu

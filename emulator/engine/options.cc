@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "emulator/checks/check.h"
+
 namespace flydsl::emu {
 namespace {
 
@@ -34,6 +36,13 @@ RunOptions run_options(const DispatchOptions &asked) {
       options.error = "FLYDSL_EMU_MEMORY is \"" + std::string(text) +
                       "\", allowed are nominal, strict, random and random:SEED";
   }
+  const char *checks = asked.checks ? asked.checks->c_str() : std::getenv("FLYDSL_EMU_CHECKS");
+  if (checks && !checks::parse_checks(checks, options.checks))
+    options.error =
+        "FLYDSL_EMU_CHECKS is \"" + std::string(checks) +
+        "\", allowed are 0, all and names of checks separated by commas:" + checks::check_names();
+  const char *warn = std::getenv("FLYDSL_EMU_CHECKS_WARN");
+  options.warn = asked.checks_warn ? *asked.checks_warn : warn && std::string(warn) == "1";
   return options;
 }
 

@@ -14,7 +14,9 @@ struct RunOptions {
   uint64_t instruction_limit = 0;
   MemoryModel memory = MemoryModel::kNominal;
   uint64_t seed = 1;
-  std::string error;  // not empty: a variable is wrong, and how
+  uint32_t checks = 0;  // rows of checks::kAllChecks
+  bool warn = false;    // checks report and the kernel goes on
+  std::string error;    // not empty: a variable is wrong, and how
 };
 
 RunOptions run_options(const DispatchOptions &asked);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,10 @@
 #include "emulator/isa/table.h"
 
 namespace flydsl::emu {
+
+namespace checks {
+class InstructionTable;
+}
 
 class Program {
  public:
@@ -24,6 +30,10 @@ class Program {
   std::map<uint32_t, std::string> refusals;  // operation -> why it is not executed
   uint32_t vector_rows = 0;                  // architectural registers named anywhere
   uint32_t accumulation_rows = 0;            // accumulation registers named anywhere
+
+  // Made by checks::instructions_of() when it is first needed.
+  mutable std::mutex table_mutex;
+  mutable std::shared_ptr<const checks::InstructionTable> table;
 
   std::string text_of(uint32_t op) const {
     return text.substr(text_begin[op], text_begin[op + 1] - text_begin[op]);

@@ -9,9 +9,10 @@
 namespace flydsl::emu {
 
 // A Hooks policy sees every instruction; Op carries its operands, so a policy can read the
-// registers and addresses an instruction is about to use. NoHooks compiles to nothing.
+// registers and addresses an instruction is about to use; before() returns false when it stopped the
+// wave. NoHooks compiles to nothing.
 struct NoHooks {
-  void before(Wave &, const Op &) {}
+  bool before(Wave &, const Op &) { return true; }
   void after(Wave &, const Op &) {}
 };
 
@@ -53,7 +54,7 @@ uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
     if (mode_is_default(wave.mode)) {
       do {
         const Op &op = ops[wave.pc++];
-        hooks.before(wave, op);
+        if (!hooks.before(wave, op)) break;
         op.run(wave, op);
         hooks.after(wave, op);
       } while (--budget && wave.stop == Stop::kNone);
@@ -64,7 +65,7 @@ uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
       uint32_t current = kHostDefault;
       do {
         const Op &op = ops[wave.pc++];
-        hooks.before(wave, op);
+        if (!hooks.before(wave, op)) break;
         if (op.fp != FpClass::kNone && control[unsigned(op.fp)] != current)
           _mm_setcsr(current = control[unsigned(op.fp)]);
         if ((m & kModeIndexing) && (op.flags & kVector)) {

@@ -48,7 +48,8 @@ struct WorkgroupRunner::Buffer {
 
 WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
                                  const RegionSnapshot &memory, const DispatchPacket &packet,
-                                 const RunOptions &options)
+                                 const RunOptions &options, Reports &reports,
+                                 const checks::CheckSet *checks)
     : kernel_(kernel), dispatch_(dispatch), packet_(packet), options_(options) {
   work_items_ = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
   waves_count_ = (work_items_ + 63) / 64;
@@ -59,6 +60,9 @@ WorkgroupRunner::WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch,
   group_.regions = &memory;
   group_.packet = &packet;
   group_.model = options.memory;
+  group_.reports = &reports;
+  if (checks) observer_ = checks->observer();
+  group_.observer = observer_.get();
   memories_.resize(waves_count_);
   registers_ = std::make_unique<Buffer>(size_t(waves_count_) * kRegisterWords * 4);
   states_ = std::make_unique<Buffer>(size_t(waves_count_) * sizeof(Wave));
@@ -156,8 +160,21 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
   std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * private_bytes_);
   for (uint32_t i = 0; i < waves_count_; ++i) start_wave(i);
 
+  if (observer_) {
+    checks::CheckHooks hooks{*observer_};
+    observer_->group_begin(group_, waves_);
+    if (!run_waves(cancel, hooks)) return false;
+    observer_->group_end(waves_);
+    return group_.fault.empty();
+  }
   NoHooks hooks;
-  Random random(options_.seed ^ (uint64_t(z) << 42 ^ uint64_t(y) << 21 ^ x));
+  return run_waves(cancel, hooks);
+}
+
+template <class Hooks>
+bool WorkgroupRunner::run_waves(const std::atomic<bool> &cancel, Hooks &hooks) {
+  Random random(options_.seed ^
+                (uint64_t(group_.id[2]) << 42 ^ uint64_t(group_.id[1]) << 21 ^ group_.id[0]));
   const bool shuffled = options_.memory == MemoryModel::kRandom;
   std::vector<Wave *> order = waves_;
   uint32_t left = waves_count_;  // waves that have not ended
@@ -186,9 +203,11 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
       waiting += wave->stop == Stop::kWait;
     }
     // Waves that have ended no longer take part in barriers.
-    if (left && at_barrier == left)
+    if (left && at_barrier == left) {
+      if (observer_) observer_->barrier_passed(waves_);
       for (Wave *wave : waves_)
         if (wave->stop == Stop::kBarrier) wave->stop = Stop::kNone;
+    }
     if (!waiting) {
       patience = kPatience;
     } else if (at_barrier + waiting == left || --patience == 0) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/checks/observer.h"
 #include "emulator/engine/memory.h"
 #include "emulator/engine/options.h"
 
@@ -20,7 +21,8 @@ struct GroupCounts {
 class WorkgroupRunner {
  public:
   WorkgroupRunner(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-                  const DispatchPacket &packet, const RunOptions &options);
+                  const DispatchPacket &packet, const RunOptions &options, Reports &reports,
+                  const checks::CheckSet *checks);
   ~WorkgroupRunner();
 
   // Runs work-group (x, y, z) to its end. False after a fault, described in fault(). `cancel` ends
@@ -32,6 +34,8 @@ class WorkgroupRunner {
  private:
   struct Buffer;
   void start_wave(uint32_t index);
+  template <class Hooks>
+  bool run_waves(const std::atomic<bool> &cancel, Hooks &hooks);
   bool past_limit(uint64_t executed);
 
   const Kernel &kernel_;
@@ -43,6 +47,7 @@ class WorkgroupRunner {
   std::vector<Memory> memories_;
   std::unique_ptr<Buffer> registers_, states_, lds_, scratch_;
   std::vector<Wave *> waves_;
+  std::unique_ptr<checks::Observer> observer_;  // null: no checks
   GroupCounts counts_;
 };
 

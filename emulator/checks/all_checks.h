@@ -1,0 +1,13 @@
+// Makers of the checks, for the table in all_checks.cc.
+#pragma once
+
+#include <memory>
+
+namespace flydsl::emu::checks {
+
+class Check;
+struct Context;
+
+std::unique_ptr<Check> make_limits(const Context &, void *);
+
+}  // namespace flydsl::emu::checks

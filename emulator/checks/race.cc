@@ -1,0 +1,305 @@
+// Races: two accesses to a byte, one of them a write that is not an atomic, by two waves of a work-group with no barrier
+// in between, or by two work-groups that no atomic orders (race_order.h).
+//
+// - Atomics do not race with each other. Loads and stores at device scope (sc1; glc on gfx90a) count as atomics: that is
+//   how compilers emit atomic loads and stores.
+// - A copy to LDS writes from its issue until its wave passes the s_waitcnt that covers it, whatever barriers lie between.
+// - An LDS instruction that its wave has not waited for when it passes a barrier counts behind the barrier as well.
+// - Writing the value that is there already is reported too: it is a race all the same.
+// - Waves that synchronise through LDS or memory instead of s_barrier are reported.
+#include <cinttypes>
+#include <deque>
+
+#include "emulator/checks/all_checks.h"
+#include "emulator/checks/check.h"
+#include "emulator/checks/race_order.h"
+#include "emulator/checks/race_shadow.h"
+
+namespace flydsl::emu::checks {
+namespace {
+
+constexpr uint32_t kPage = ShadowPage::kBytes;
+constexpr uint32_t kMostWaves = 16;
+
+struct Shared {
+  AccessLog log;
+  GlobalShadow global;
+  ReleaseClock clock;
+  std::vector<bool> device_scope;  // of each operation
+
+  explicit Shared(const Context &context) {
+    const Program &p = *context.kernel.program;
+    for (uint32_t op = 0; op < p.ops.size(); ++op) {
+      const Instruction &i = context.instructions[op];
+      const bool plain = i.is_vector_memory() && i.has(kLoads | kStores);
+      const char *scope = p.ops[op].architecture == Architecture::kGfx90a ? " glc" : " sc1";
+      device_scope.push_back(plain && p.text_of(op).find(scope) != std::string::npos);
+    }
+  }
+};
+
+const char *verb(Use use) {
+  return use == Use::kRead ? "reads" : use == Use::kWrite ? "writes" : "updates";
+}
+
+class RaceCheck : public Check {
+ public:
+  RaceCheck(const Context &context, Shared &shared)
+      : context_(context),
+        shared_(shared),
+        writer_(shared.log),
+        order_(shared.log, shared.clock),
+        recent_(kRecent),
+        pages_(kPages) {}
+
+  void group_begin(const Group &group, const std::vector<Wave *> &waves) override {
+    const uint32_t *grid = context_.dispatch.grid;
+    group_ = (uint64_t(group.id[2]) * grid[1] + group.id[1]) * grid[0] + group.id[0];
+    epoch_ = 0;
+    releases_ = 0;
+    acquired_ = 0;
+    unreleased_ = false;
+    oldest_ = writer_.next();
+    for (Recent &r : recent_) r = {};
+    lds_.resize((waves.front()->lds_bytes + kPage - 1) / kPage);
+    pending_.assign(kMostWaves, {});
+    copies_.assign(kMostWaves, {});
+  }
+
+  void before(Wave &wave, const Op &op, const Instruction &i) override {
+    if (i.family == Family::kWait) waited(wave, op);
+  }
+
+  void access(Wave &wave, const Op &op, const Instruction &i, const Access &a) override {
+    if (a.space == Space::kScratch) return;
+    const uint32_t index = wave.pc - 1;
+    if (a.space == Space::kLds) {
+      touch_lds(wave, op, index, a);
+      if (i.family == Family::kLds) remember(wave, index, a);
+      return;
+    }
+    const bool scoped = shared_.device_scope[index];
+    const bool atomic = scoped || a.use == Use::kAtomic;
+    if (atomic && (i.has(kStores) || a.use == Use::kAtomic)) release();
+    touch_global(wave, op, index, a, atomic ? Use::kAtomic : a.use);
+    if (atomic && (i.has(kReturns) || i.has(kLoads))) acquired_ = shared_.clock.acquire();
+  }
+
+  void copy_issued(Wave &wave, const Op &op, const Instruction &, const Copy &copy) override {
+    const uint32_t index = wave.pc - 1, id = record_for(wave, index);
+    if (!id) return;
+    order_.set(record(wave, index), 0, oldest_);
+    for (int lane = 0; lane < 64; ++lane) {
+      if (!(copy.mask >> lane & 1)) continue;
+      const uint64_t at = copy.lds_offset + uint64_t(lane) * copy.bytes;
+      const uint32_t bad = visit_lds(at, copy.bytes, [&](Cell &c) {
+        const uint32_t other = order_.write(c, id);
+        c = {id | Cell::kInFlight, 0};
+        return other;
+      });
+      if (bad) return blame(wave, op, lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad);
+    }
+    copies_[wave.wave_in_group].push_back({copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
+  }
+
+  void barrier_passed(const std::vector<Wave *> &waves) override {
+    ++epoch_;
+    for (Wave *wave : waves)
+      for (const Pending &p : pending_[wave->wave_in_group]) {
+        const Access again{Space::kLds, p.use, false, 0, p.bytes, p.mask, p.address};
+        touch_lds(*wave, wave->ops[p.op], p.op, again);
+      }
+  }
+
+ private:
+  struct Recent {
+    uint64_t key = 0;
+    uint32_t id = 0, epoch = 0, releases = 0;
+  };
+  struct Pending {  // an LDS instruction that its wave has not waited for
+    uint32_t op;
+    Use use;
+    uint32_t bytes;
+    uint64_t mask;
+    uint64_t address[64];
+  };
+  struct InFlight {
+    uint32_t sequence, id;
+    uint64_t offset, mask;
+    uint32_t bytes;
+  };
+  static constexpr uint32_t kRecent = 1024, kPages = 256;
+
+  AccessRecord record(const Wave &wave, uint32_t op) const {
+    return {group_, epoch_, op, releases_, wave.wave_in_group};
+  }
+  // The number of the wave's record for this operation between these barriers.
+  uint32_t record_for(const Wave &wave, uint32_t op) {
+    const uint64_t key = uint64_t(op) * kMostWaves + wave.wave_in_group + 1;
+    Recent &r = recent_[key % kRecent];
+    unreleased_ = true;
+    if (r.key == key && r.epoch == epoch_ && r.releases == releases_) return r.id;
+    r = {key, writer_.add(record(wave, op)), epoch_, releases_};
+    return r.id;
+  }
+
+  void release() {
+    if (!unreleased_) return;
+    shared_.clock.release(group_);
+    ++releases_;
+    unreleased_ = false;
+  }
+
+  template <class Touch>
+  uint32_t visit_lds(uint64_t at, uint32_t bytes, Touch &&touch) {
+    uint32_t bad = 0;
+    while (bytes && at < lds_.size() * uint64_t(kPage)) {
+      const uint32_t offset = uint32_t(at % kPage), size = std::min(bytes, kPage - offset);
+      auto &page = lds_[at / kPage];
+      if (!page) page = std::make_unique<ShadowPage>();
+      page->visit(offset, size, [&](Cell &c) {
+        if (const uint32_t other = touch(c)) bad = other;
+      });
+      at += size;
+      bytes -= size;
+    }
+    return bad;
+  }
+
+  uint32_t touch(Cell &cell, Use use, uint32_t id) const {
+    return use == Use::kRead    ? order_.read(cell, id)
+           : use == Use::kWrite ? order_.write(cell, id)
+                                : order_.atomic(cell, id);
+  }
+
+  void touch_lds(Wave &wave, const Op &op, uint32_t index, const Access &a) {
+    const uint32_t id = record_for(wave, index);
+    if (!id) return;
+    order_.set(record(wave, index), 0, oldest_);
+    for (uint64_t rest = a.mask; rest; rest &= rest - 1) {
+      const int lane = __builtin_ctzll(rest);
+      const uint32_t bad =
+          visit_lds(a.address[lane], a.bytes, [&](Cell &c) { return touch(c, a.use, id); });
+      if (bad) return blame(wave, op, lane, verb(a.use), a.bytes, "LDS offset ", a.address[lane], bad);
+    }
+  }
+
+  ShadowPage *global_page(uint64_t number) {
+    PageEntry &e = pages_[number % kPages];
+    if (e.number != number || !e.page) e = {number, shared_.global.page(number)};
+    return e.page;
+  }
+
+  void touch_global(Wave &wave, const Op &op, uint32_t index, const Access &a, Use use) {
+    const uint32_t id = record_for(wave, index);
+    if (!id) return;
+    order_.set(record(wave, index), acquired_, 0);
+    ShadowPage *held = nullptr;
+    uint64_t held_number = 0;
+    uint32_t bad = 0;
+    int lane = 0;
+    for (uint64_t rest = a.mask; rest && !bad; rest &= rest - 1) {
+      lane = __builtin_ctzll(rest);
+      uint64_t at = a.address[lane];
+      for (uint32_t bytes = a.bytes; bytes;) {
+        const uint32_t offset = uint32_t(at % kPage), size = std::min(bytes, kPage - offset);
+        if (!held || held_number != at / kPage) {
+          if (held) held->busy.clear(std::memory_order_release);
+          held_number = at / kPage;
+          held = global_page(held_number);
+          while (held->busy.test_and_set(std::memory_order_acquire)) {
+          }
+        }
+        held->visit(offset, size, [&](Cell &c) {
+          if (const uint32_t other = touch(c, use, id)) bad = other;
+        });
+        at += size;
+        bytes -= size;
+      }
+    }
+    if (held) held->busy.clear(std::memory_order_release);
+    if (bad) blame(wave, op, a.scalar ? -1 : lane, verb(use), a.bytes, "", a.address[lane], bad);
+  }
+
+  // LDS instructions return in order; with scalar loads outstanding too, at most n of them are left.
+  void remember(Wave &wave, uint32_t index, const Access &a) {
+    constexpr size_t kMostOutstanding = 15;  // what lgkmcnt counts to
+    auto &pending = pending_[wave.wave_in_group];
+    if (pending.size() == kMostOutstanding) pending.pop_front();
+    Pending p{index, a.use, a.bytes, a.mask, {}};
+    std::copy(a.address, a.address + 64, p.address);
+    pending.push_back(p);
+  }
+
+  // s_waitcnt, gfx9 encoding: vmcnt in bits 3:0 and 15:14, lgkmcnt in 11:8 (LLVM AMDGPUBaseInfo).
+  void waited(Wave &wave, const Op &op) {
+    const uint32_t imm = uint32_t(op.imm), vm = (imm & 15) | (imm >> 14 & 3) << 4, lgkm = imm >> 8 & 15;
+    auto &pending = pending_[wave.wave_in_group];
+    while (pending.size() > lgkm) pending.pop_front();
+    auto &copies = copies_[wave.wave_in_group];
+    while (!copies.empty() && wave.vm_issued - copies.front().sequence >= vm) {
+      land(wave, copies.front());
+      copies.pop_front();
+    }
+  }
+  void land(Wave &wave, const InFlight &copy) {
+    const uint32_t id = record_for(wave, shared_.log[copy.id].op);
+    for (int lane = 0; lane < 64; ++lane)
+      if (copy.mask >> lane & 1)
+        visit_lds(copy.offset + uint64_t(lane) * copy.bytes, copy.bytes, [&](Cell &c) {
+          if (c.write == (copy.id | Cell::kInFlight)) c.write = id;
+          return 0u;
+        });
+  }
+
+  void blame(Wave &wave, const Op &op, int lane, const char *does, uint32_t bytes, const char *place,
+             uint64_t at, uint32_t other_id) {
+    const AccessRecord &r = shared_.log[other_id];
+    const Program &p = *context_.kernel.program;
+    const uint32_t *grid = context_.dispatch.grid;
+    std::string who = "wave " + std::to_string(r.wave);
+    if (r.group != group_)
+      who += " of work-group (" + std::to_string(r.group % grid[0]) + "," +
+             std::to_string(r.group / grid[0] % grid[1]) + "," +
+             std::to_string(r.group / grid[0] / grid[1]) + ")";
+    const bool copy = context_.instructions[r.op].has(kCopiesToLds);
+    const bool others = r.group == group_ && r.wave == wave.wave_in_group;
+    report("race", wave, op, lane,
+           std::string(does) + " " + std::to_string(bytes) + " bytes at " + place + hex(at) +
+               (others ? ", which others besides " : ", which ") + who + " at " +
+               hex(p.offsets[r.op]) + " `" + p.text_of(r.op) + "` " +
+               (copy ? "copies to" : others ? "access" : "accesses") +
+               (r.group != group_ ? " with no atomic in between that orders the two"
+                : copy            ? " with no s_waitcnt and barrier in between"
+                                  : " with no barrier in between"));
+  }
+
+  struct PageEntry {
+    uint64_t number = 0;
+    ShadowPage *page = nullptr;
+  };
+
+  const Context context_;
+  Shared &shared_;
+  AccessLog::Writer writer_;
+  Order order_;
+  std::vector<Recent> recent_;
+  std::vector<PageEntry> pages_;
+  std::vector<std::unique_ptr<ShadowPage>> lds_;
+  std::vector<std::deque<Pending>> pending_;
+  std::vector<std::deque<InFlight>> copies_;
+  uint64_t group_ = 0, acquired_ = 0;
+  uint32_t epoch_ = 0, releases_ = 0, oldest_ = 0;
+  bool unreleased_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<void> make_race_state(const Context &context) {
+  return std::make_shared<Shared>(context);
+}
+std::unique_ptr<Check> make_race(const Context &context, void *shared) {
+  return std::make_unique<RaceCheck>(context, *static_cast<Shared *>(shared));
+}
+
+}  // namespace flydsl::emu::checks

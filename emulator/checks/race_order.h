@@ -1,0 +1,97 @@
+// Which accesses are ordered. Waves of a work-group: by its barriers. Work-groups: by atomics, as follows.
+//
+// An atomic, or a store at device scope, releases what its work-group did before; an atomic that returns its old value,
+// or a load at device scope, acquires. Two work-groups count as ordered when the first has released after its access
+// and the second has acquired after that, whatever addresses the two used. So a wrong address of a flag goes unseen,
+// but no program that synchronises is blamed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/checks/race_shadow.h"
+
+namespace flydsl::emu::checks {
+
+// Shared by the host threads of a dispatch.
+class ReleaseClock {
+ public:
+  uint64_t release(uint64_t group) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    releases_[group].push_back(++now_);
+    return now_;
+  }
+  uint64_t acquire() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return ++now_;
+  }
+  // Did the work-group release after `record` and before `acquired`?
+  bool released_before(const AccessRecord &record, uint64_t acquired) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = releases_.find(record.group);
+    return found != releases_.end() && record.releases < found->second.size() &&
+           found->second[record.releases] < acquired;
+  }
+
+ private:
+  std::mutex mutex_;
+  uint64_t now_ = 0;
+  std::unordered_map<uint64_t, std::vector<uint64_t>> releases_;
+};
+
+// The accesses of the wave that runs, judged against a cell.
+class Order {
+ public:
+  Order(const AccessLog &log, ReleaseClock &clock) : log_(log), clock_(clock) {}
+
+  void set(const AccessRecord &me, uint64_t acquired, uint32_t oldest) {
+    me_ = me;
+    acquired_ = acquired;
+    oldest_ = oldest;
+  }
+
+  // Each returns the record of an access that is not ordered with this one, or 0, and updates the cell to record `id`.
+  uint32_t read(Cell &cell, uint32_t id) const {
+    if ((cell.read & Cell::kId) == id) return 0;
+    if (const uint32_t bad = against_write(cell, false)) return bad;
+    cell.read = id | read_flags(cell);
+    return 0;
+  }
+  uint32_t write(Cell &cell, uint32_t id) const {
+    if (cell.write == id && !cell.read) return 0;
+    if (const uint32_t bad = against_write(cell, false)) return bad;
+    if (const uint32_t bad = against_read(cell)) return bad;
+    cell = {id, 0};
+    return 0;
+  }
+  uint32_t atomic(Cell &cell, uint32_t id) const {
+    if ((cell.write & Cell::kId) == id && cell.write & Cell::kAtomic && !cell.read) return 0;
+    if (const uint32_t bad = against_write(cell, true)) return bad;
+    if (const uint32_t bad = against_read(cell)) return bad;
+    cell = {id | Cell::kAtomic | many_atomics(cell), 0};
+    return 0;
+  }
+
+ private:
+  // Records of earlier work-groups say nothing of this one's LDS.
+  bool live(uint32_t id) const { return id && id >= oldest_; }
+  bool unordered(const AccessRecord &r) const {
+    if (r.group != me_.group) return !clock_.released_before(r, acquired_);
+    return r.wave != me_.wave && r.epoch == me_.epoch;
+  }
+  uint32_t against_write(const Cell &cell, bool atomic) const;
+  uint32_t against_read(const Cell &cell) const;
+  uint32_t read_flags(const Cell &cell) const;
+  uint32_t many_atomics(const Cell &cell) const;
+
+  const AccessLog &log_;
+  ReleaseClock &clock_;
+  AccessRecord me_;
+  uint64_t acquired_ = 0;
+  uint32_t oldest_ = 0;
+};
+
+}  // namespace flydsl::emu::checks
