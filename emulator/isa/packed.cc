@@ -165,6 +165,14 @@ void pk_mov(Wave &w, const Op &op) {
   finish(w, op, w.out, 2);
 }
 
+// The words of an fp16 source of v_fma_mix*. An inline float constant is the fp16 one there: compilers write 1.0 under op_sel_hi for
+// x * 1.0 with an fp16 x. Registers and inline integers (-16 .. 64) are taken as they are.
+uint32_t half_bits(const Operand &o, uint32_t x) {
+  const uint32_t magnitude = x & 0x7fffffff;
+  const bool inline_float = magnitude >= 0x3e22f983 && magnitude <= 0x40800000;  // 1/(2 pi) .. 4.0
+  return o.kind == Kind::kConstant && inline_float ? half_round(as_f(x)) : x;
+}
+
 // V_FMA_MIX: each source is fp32, or with op_sel_hi the half of a register that op_sel names.
 template <int kResult>  // 0 fp32, 1 low half, 2 high half
 void mix(Wave &w, const Op &op) {
@@ -180,7 +188,7 @@ void mix(Wave &w, const Op &op) {
     const bool half = op.op_sel_hi >> s & 1;
     const uint32_t shift = op.op_sel >> s & 1 ? 16 : 0;
     for (int i = 0; i < 64; ++i) {
-      uint32_t u = half ? as_u(half_value(p[i] >> shift & 0xffff)) : p[i];
+      uint32_t u = half ? as_u(half_value(half_bits(o, p[i]) >> shift & 0xffff)) : p[i];
       if (o.mods & kAbs) u &= 0x7fffffff;
       if (o.mods & kNeg) u ^= 0x80000000u;
       x[s][i] = as_f(u);

@@ -82,6 +82,19 @@ TEST_P(MemoryOps, TransposeReadMovesElementsBetween16Lanes) {
     }
 }
 
+// The sum of base and offset has 32 bits: a negative base may come back inside.
+TEST_P(MemoryOps, LdsAddressesWrap) {
+  Snippet t(
+      "ds_write_b32 v1, v0\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v3, v2 offset:1024\n"
+      "s_waitcnt lgkmcnt(0)",
+      GetParam());
+  t.set_v(0, [](int lane) { return 700u + uint32_t(lane); });
+  t.set_v(1, [](int lane) { return uint32_t(lane) * 4; });
+  t.set_v(2, [](int lane) { return uint32_t(lane * 4 - 1024); });
+  ASSERT_EQ(t.run(), "");
+  for (int lane = 0; lane < 64; ++lane) EXPECT_EQ(t.v(3, lane), 700u + uint32_t(lane));
+}
+
 TEST_P(MemoryOps, LdsAtomics) {
   Snippet t(
       "ds_add_u32 v0, v1\n ds_add_rtn_u32 v2, v0, v1\n ds_max_u32 v3, v4 offset:4\n ds_add_f32 v3, "

@@ -125,6 +125,12 @@ const Vector kVectors[] = {
     {"v_dot2_f32_f16 v3, v0, v1, v2", 0x3c004000, 0x40004200, kOne, 0x41100000},
     {"v_fma_mix_f32 v3, v0, v1, v2 op_sel:[1,0,0] op_sel_hi:[1,1,0]", 0x40000000, 0x00004200, kOne,
      0x40e00000},
+    // An inline constant is the fp16 one where op_sel_hi makes its source fp16; integers stay bits.
+    {"v_fma_mix_f32 v3, -v0, 1.0, v1 op_sel_hi:[0,1,1]", 0x3f000000, 0x4000, 0, 0x3fc00000},
+    {"v_fma_mixlo_f16 v3, v0, 1.0, v1 op_sel_hi:[0,1,1]", 0x3f000000, 0x4000, 0, 0x4100},
+    {"v_fma_mix_f32 v3, v0, 0.15915494, 0 op_sel_hi:[0,1,0]", kOne, 0, 0, 0x3e230000},
+    {"v_fma_mix_f32 v3, v0, 1, 0 op_sel_hi:[0,1,0]", kOne, 0, 0, 0x33800000},  // 2^-24
+    {"v_fma_mix_f32 v3, v0, 1.0, v1", kTwo, kOne, 0, 0x40400000},
     {"v_fma_f16 v3, v0, v1, v2", 0x3c00, 0x4000, 0x3c00, 0x4200},
     // SDWA and DPP.
     {"v_add_u32_sdwa v3, v0, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 "
