@@ -75,7 +75,8 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
   packet.kernarg_address = reinterpret_cast<uint64_t>(dispatch.kernarg);
 
   const uint64_t groups = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
-  const unsigned threads = thread_count(options.threads);
+  const unsigned threads =
+      options.all_groups_at_once ? unsigned(groups) : thread_count(options.threads);
   uint64_t step = 1, first = 0;
   if (run.memory == MemoryModel::kRandom && groups > 1) {
     Random random(run.seed);
@@ -95,7 +96,7 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
     result.ok = false;
     cancel = true;
   };
-  parallel_for(groups, threads, [&](uint64_t item, unsigned worker) {
+  const auto run_group = [&](uint64_t item, unsigned worker) {
     if (cancel.load(std::memory_order_relaxed)) return;
     try {
       auto &runner = runners[worker];
@@ -109,7 +110,14 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
     } catch (const std::bad_alloc &) {
       stop(kernel.name + ": the host has no memory for the registers of a work-group");
     }
-  });
+  };
+  if (options.all_groups_at_once) {
+    if (!on_own_threads(threads, run_group))
+      stop(kernel.name + ": the host has no threads for " + std::to_string(groups) +
+           " work-groups at once");
+  } else {
+    parallel_for(groups, threads, run_group);
+  }
   for (const auto &runner : runners)
     if (runner) {
       result.wave_instructions += runner->counts().wave_instructions;

@@ -48,6 +48,8 @@ enum class MemoryModel : uint8_t {
 };
 
 struct DispatchOptions {
+  // A host thread for every work-group, so that they can wait for each other (cooperative launch).
+  bool all_groups_at_once = false;
   unsigned threads =
       0;  // host threads for work-groups; 0: all cores (FLYDSL_EMU_THREADS overrides)
   // Unset: what FLYDSL_EMU_MEMORY says.

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -100,6 +101,34 @@ void parallel_for(uint64_t count, unsigned threads,
     return;
   }
   Pool::instance().run(count, unsigned(std::min<uint64_t>(threads, count)), work);
+}
+
+bool on_own_threads(unsigned count, const std::function<void(uint64_t, unsigned)> &work) {
+  std::mutex mutex;
+  std::condition_variable decided;
+  enum { kStarting, kGo, kGiveUp } state = kStarting;
+  std::vector<std::thread> threads;
+  threads.reserve(count);
+  const auto body = [&](unsigned i) {
+    {
+      std::unique_lock lock(mutex);
+      decided.wait(lock, [&] { return state != kStarting; });
+      if (state == kGiveUp) return;
+    }
+    work(i, i);
+  };
+  try {
+    for (unsigned i = 0; i < count; ++i) threads.emplace_back(body, i);
+  } catch (const std::system_error &) {
+  }
+  const bool all = threads.size() == count;
+  {
+    std::lock_guard lock(mutex);
+    state = all ? kGo : kGiveUp;
+  }
+  decided.notify_all();
+  for (std::thread &thread : threads) thread.join();
+  return all;
 }
 
 unsigned thread_count(unsigned asked) {

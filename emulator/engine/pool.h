@@ -12,6 +12,10 @@ namespace flydsl::emu {
 void parallel_for(uint64_t count, unsigned threads,
                   const std::function<void(uint64_t, unsigned)> &work);
 
+// Calls work(i, i) for every i of [0, count), each on a thread made for it, all at the same time.
+// False, and no call at all, when the host does not have so many threads.
+bool on_own_threads(unsigned count, const std::function<void(uint64_t, unsigned)> &work);
+
 // FLYDSL_EMU_THREADS, else `asked`, else the processors this process may use.
 unsigned thread_count(unsigned asked);
 

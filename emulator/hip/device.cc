@@ -68,7 +68,8 @@ DeviceTable make_table() {
     device->model = model;
     parse_target_id(model->target_id, &device->target, &table.error);
     device->memory_bytes = memory_mib != 0 ? memory_mib << 20 : model->memory_bytes;
-    device->null_stream = std::make_shared<Stream>(device.get(), hipStreamDefault, 0);
+    device->null_stream =
+        std::make_shared<Stream>(device.get(), Stream::Kind::kNull, hipStreamDefault, 0);
     table.devices.push_back(std::move(device));
   }
   return table;
@@ -109,12 +110,27 @@ Device *current_device_or_fail(hipError_t *error) {
   return device_or_fail(current_device(), error);
 }
 
+void Device::set_fault(const char *why) {
+  std::lock_guard<std::mutex> lock(fault_mutex_);
+  if (!faulted) fault_text_ = why;
+  faulted = true;
+}
+
+void Device::clear_fault() {
+  std::lock_guard<std::mutex> lock(fault_mutex_);
+  fault_text_.clear();
+  faulted = false;
+}
+
+std::string Device::fault_text() const {
+  std::lock_guard<std::mutex> lock(fault_mutex_);
+  return fault_text_;
+}
+
 hipError_t device_status(const Device &device) {
   if (!device.faulted) return hipSuccess;
-  return fail(
-      hipErrorLaunchFailure,
-      "a kernel faulted on device %d before (flydsl_emu_last_fault; hipDeviceReset clears this)",
-      device.ordinal);
+  return fail(hipErrorLaunchFailure, "device %d, until hipDeviceReset: %s", device.ordinal,
+              device.fault_text().c_str());
 }
 
 }  // namespace flydsl::emu::hip

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -47,9 +48,17 @@ struct Device {
   TargetId target;
   size_t memory_bytes = 0;
   std::atomic<size_t> used_bytes{0};
-  // A kernel faulted: synchronising calls report it until hipDeviceReset.
+  // A kernel or a queued copy faulted: queued work is dropped, and every call that submits or waits
+  // reports it until hipDeviceReset.
   std::atomic<bool> faulted{false};
+  void set_fault(const char *why);
+  void clear_fault();
+  std::string fault_text() const;
   std::shared_ptr<Stream> null_stream;
+
+ private:
+  mutable std::mutex fault_mutex_;
+  std::string fault_text_;
 };
 
 // All devices, from the environment at first use: FLYDSL_EMU_ARCH (gfx950), FLYDSL_EMU_DEVICES (1)

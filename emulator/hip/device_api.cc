@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "emulator/hip/api_call.h"
+#include "emulator/hip/capture.h"
 #include "emulator/hip/current_device.h"
 #include "emulator/hip/device_properties.h"
 #include "emulator/hip/stream.h"
@@ -27,13 +28,6 @@ hipError_t properties(Properties *result, int ordinal) {
   if (device == nullptr) return error;
   fill_properties(*device, result);
   return hipSuccess;
-}
-
-void wait_for_device(const Device &device) {
-  device.null_stream->wait_idle();
-  for (const std::shared_ptr<Stream> &stream : streams().all()) {
-    if (&stream->device() == &device) stream->wait_idle();
-  }
 }
 
 }  // namespace
@@ -143,8 +137,9 @@ FLYDSL_EMU_EXPORT hipError_t hipDeviceSynchronize() {
     hipError_t error = hipSuccess;
     const Device *device = current_device_or_fail(&error);
     if (device == nullptr) return error;
-    wait_for_device(*device);
-    return device_status(*device);
+    error = refuse_while_capturing("hipDeviceSynchronize");
+    if (error == hipSuccess) error = wait_for_device(*device);
+    return error == hipSuccess ? device_status(*device) : error;
   });
 }
 
@@ -154,8 +149,9 @@ FLYDSL_EMU_EXPORT hipError_t hipDeviceReset() {
     hipError_t error = hipSuccess;
     Device *device = current_device_or_fail(&error);
     if (device == nullptr) return error;
-    wait_for_device(*device);
-    device->faulted = false;
-    return hipSuccess;
+    error = refuse_while_capturing("hipDeviceReset");
+    if (error == hipSuccess) error = wait_for_device(*device);
+    if (error == hipSuccess) device->clear_fault();
+    return error;
   });
 }

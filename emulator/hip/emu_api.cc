@@ -1,6 +1,8 @@
 // flydsl_emu_*: see flydsl_emu.h.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "emulator/hip/api_call.h"
@@ -11,9 +13,27 @@ namespace flydsl::emu::hip {
 namespace {
 
 // Plain data, as in error_api.cc.
-thread_local flydsl_emu_dispatch t_last_dispatch;
-thread_local bool t_has_dispatch = false;
+thread_local uint64_t t_last_launch = 0;
 thread_local char t_fault_text[4096];
+
+// The most recent launches of all threads, by number: a thread-local pointer would need a
+// destructor.
+struct Launches {
+  struct Entry {
+    std::shared_ptr<const LaunchRecord> record;
+    std::shared_ptr<const Completion> completion;
+  };
+  static constexpr size_t kMost = 1024;
+
+  std::mutex mutex;
+  std::map<uint64_t, Entry> entries;
+  uint64_t last = 0;
+};
+
+Launches &launches() {
+  static auto *const all = new Launches;  // never destroyed, as with device_table()
+  return *all;
+}
 
 struct LastFault {
   std::mutex mutex;
@@ -27,13 +47,19 @@ LastFault &last_fault() {
 
 }  // namespace
 
-void report_dispatch(const DispatchResult &result) {
-  t_last_dispatch = {sizeof t_last_dispatch, result.wave_instructions, result.mfma_flops,
-                     result.host_seconds};
-  t_has_dispatch = true;
-  if (result.ok) return;
+void remember_launch(std::shared_ptr<const LaunchRecord> record,
+                     std::shared_ptr<const Completion> completion) {
+  Launches &all = launches();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.entries.erase(t_last_launch);
+  t_last_launch = ++all.last;
+  all.entries[t_last_launch] = {std::move(record), std::move(completion)};
+  if (all.entries.size() > Launches::kMost) all.entries.erase(all.entries.begin());
+}
+
+void report_fault(const std::string &text) {
   std::string block = "flydsl_emu: kernel fault\nflydsl_emu:   ";
-  for (const char c : result.fault) {
+  for (const char c : text) {
     block += c;
     if (c == '\n') block += "flydsl_emu:   ";
   }
@@ -42,7 +68,7 @@ void report_dispatch(const DispatchResult &result) {
   std::fflush(stderr);
   LastFault &fault = last_fault();
   std::lock_guard<std::mutex> lock(fault.mutex);
-  fault.text = result.fault;
+  fault.text = text;
 }
 
 }  // namespace flydsl::emu::hip
@@ -65,12 +91,20 @@ FLYDSL_EMU_EXPORT const char *flydsl_emu_last_fault(void) {
 }
 
 FLYDSL_EMU_EXPORT int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result) {
-  if (result == nullptr || result->struct_size < sizeof result->struct_size || !t_has_dispatch)
-    return 1;
-  const uint32_t bytes =
-      result->struct_size < sizeof *result ? result->struct_size : sizeof *result;
+  if (result == nullptr || result->struct_size < sizeof result->struct_size) return 1;
+  Launches::Entry launch;
+  {
+    std::lock_guard<std::mutex> lock(launches().mutex);
+    const auto found = launches().entries.find(t_last_launch);
+    if (found == launches().entries.end()) return 1;
+    launch = found->second;
+  }
+  launch.completion->wait();
+  const flydsl::emu::DispatchResult &counts = launch.record->result;
+  const flydsl_emu_dispatch all = {sizeof all, counts.wave_instructions, counts.mfma_flops,
+                                   counts.host_seconds};
   const uint32_t struct_size = result->struct_size;
-  std::memcpy(result, &t_last_dispatch, bytes);
+  std::memcpy(result, &all, std::min<size_t>(struct_size, sizeof all));
   result->struct_size = struct_size;
   return 0;
 }

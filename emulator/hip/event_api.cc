@@ -1,5 +1,6 @@
 // hipEvent*. Times are the host's, taken when the stream reaches the event.
 #include "emulator/hip/api_call.h"
+#include "emulator/hip/capture.h"
 #include "emulator/hip/stream.h"
 
 namespace flydsl::emu::hip {
@@ -9,13 +10,18 @@ HandleTable<Event> &events() {
   return *table;
 }
 
-namespace {
-
 std::shared_ptr<Event> event_or_fail(hipEvent_t handle, hipError_t *error) {
   std::shared_ptr<Event> event = events().find(handle);
   if (!event)
     *error = fail(hipErrorInvalidHandle, "event %p does not exist", static_cast<void *>(handle));
   return event;
+}
+
+namespace {
+
+std::shared_ptr<const Completion> recorded_of(Event &event) {
+  std::lock_guard<std::mutex> lock(event.mutex);
+  return event.recorded;
 }
 
 hipError_t create(hipEvent_t *handle, unsigned flags) {
@@ -64,20 +70,39 @@ FLYDSL_EMU_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t strea
     if (&stream->device() != event->device)
       return fail(hipErrorInvalidHandle, "the event belongs to device %d, the stream to device %d",
                   event->device->ordinal, stream->device().ordinal);
-    return stream->submit([&] {
+    {
+      std::lock_guard<std::mutex> order(submission_mutex());
       std::lock_guard<std::mutex> lock(event->mutex);
-      event->recorded = true;
-      event->when = std::chrono::steady_clock::now();
-      return hipSuccess;
-    });
+      event->capture = stream->capture;
+      event->capture_nodes = stream->capture_tail;
+      if (stream->capture) return hipSuccess;
+    }
+    std::shared_ptr<const Completion> completion;
+    error = stream->submit({}, &completion);
+    if (error != hipSuccess) return error;
+    std::lock_guard<std::mutex> lock(event->mutex);
+    event->recorded = std::move(completion);
+    return hipSuccess;
   });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
+                                                     unsigned flags) {
+  if (flags != 0)
+    return api_call([&] { return fail(hipErrorInvalidValue, "flags are 0x%x", flags); });
+  return hipEventRecord(event, stream);
 }
 
 FLYDSL_EMU_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
   return api_call([&] {
     hipError_t error = hipSuccess;
     const std::shared_ptr<Event> event = event_or_fail(handle, &error);
-    return event ? device_status(*event->device) : error;
+    if (!event) return error;
+    error = refuse_on_captured_event(*event, "hipEventSynchronize");
+    if (error == hipSuccess) error = may_wait("hipEventSynchronize");
+    if (error != hipSuccess) return error;
+    if (const auto recorded = recorded_of(*event)) recorded->wait();
+    return device_status(*event->device);
   });
 }
 
@@ -85,7 +110,11 @@ FLYDSL_EMU_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
   return api_call([&] {
     hipError_t error = hipSuccess;
     const std::shared_ptr<Event> event = event_or_fail(handle, &error);
-    return event ? device_status(*event->device) : error;
+    if (!event) return error;
+    error = refuse_on_captured_event(*event, "hipEventQuery");
+    if (error != hipSuccess) return error;
+    const auto recorded = recorded_of(*event);
+    return !recorded || recorded->done() ? device_status(*event->device) : hipErrorNotReady;
   });
 }
 
@@ -99,11 +128,12 @@ FLYDSL_EMU_EXPORT hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t
     for (int i = 0; i < 2; ++i) {
       const std::shared_ptr<Event> event = event_or_fail(handles[i], &error);
       if (!event) return error;
-      std::lock_guard<std::mutex> lock(event->mutex);
-      if (!event->recorded || (event->flags & hipEventDisableTiming) != 0)
+      const auto recorded = recorded_of(*event);
+      if (!recorded || (event->flags & hipEventDisableTiming) != 0)
         return fail(hipErrorInvalidHandle, "the %s event was %s", i == 0 ? "first" : "second",
-                    event->recorded ? "created without timing" : "never recorded");
-      times[i] = event->when;
+                    recorded ? "created without timing" : "never recorded");
+      if (!recorded->done()) return hipErrorNotReady;
+      times[i] = recorded->when();
     }
     *milliseconds = std::chrono::duration<float, std::milli>(times[1] - times[0]).count();
     return hipSuccess;

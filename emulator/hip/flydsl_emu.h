@@ -28,8 +28,9 @@ const char *flydsl_emu_last_fault(void);
  * the environment variable FLYDSL_EMU_LOG set, each such text also goes to stderr. */
 const char *flydsl_emu_last_error(void);
 
-/* Counts of the calling thread's most recent launch, as far as struct_size has room. 0; or 1 when
- * the thread launched nothing yet or the argument is null or too small. */
+/* Counts of the calling thread's most recent launch, which it waits for, as far as struct_size has
+ * room. 0; or 1 when the thread launched nothing yet, or a thousand launches of other threads ago, or
+ * the argument is null or too small. */
 int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result);
 
 #ifdef __cplusplus

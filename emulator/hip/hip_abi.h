@@ -15,19 +15,39 @@ enum hipError_t : uint32_t {
   hipErrorOutOfMemory = 2,
   hipErrorNotInitialized = 3,
   hipErrorInvalidConfiguration = 9,
+  hipErrorInvalidPitchValue = 12,
+  hipErrorInvalidSymbol = 13,
   hipErrorInvalidMemcpyDirection = 21,
+  hipErrorMissingConfiguration = 52,
+  hipErrorInvalidDeviceFunction = 98,
   hipErrorNoDevice = 100,
   hipErrorInvalidDevice = 101,
   hipErrorInvalidImage = 200,
   hipErrorNoBinaryForGpu = 209,
   hipErrorFileNotFound = 301,
   hipErrorInvalidHandle = 400,
+  hipErrorIllegalState = 401,
   hipErrorNotFound = 500,
   hipErrorNotReady = 600,
   hipErrorIllegalAddress = 700,
   hipErrorLaunchOutOfResources = 701,
+  hipErrorPeerAccessAlreadyEnabled = 704,
+  hipErrorPeerAccessNotEnabled = 705,
+  hipErrorHostMemoryAlreadyRegistered = 712,
+  hipErrorHostMemoryNotRegistered = 713,
   hipErrorLaunchFailure = 719,
+  hipErrorCooperativeLaunchTooLarge = 720,
+  hipErrorNotPermitted = 800,
   hipErrorNotSupported = 801,
+  hipErrorStreamCaptureUnsupported = 900,
+  hipErrorStreamCaptureInvalidated = 901,
+  hipErrorStreamCaptureMerge = 902,
+  hipErrorStreamCaptureUnmatched = 903,
+  hipErrorStreamCaptureUnjoined = 904,
+  hipErrorStreamCaptureIsolation = 905,
+  hipErrorStreamCaptureImplicit = 906,
+  hipErrorCapturedEvent = 907,
+  hipErrorStreamCaptureWrongThread = 908,
   hipErrorUnknown = 999,
 };
 
@@ -116,6 +136,7 @@ enum hipMemoryType : uint32_t {
   hipMemoryTypeUnregistered = 0,
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
+  hipMemoryTypeManaged = 3,
 };
 
 struct hipPointerAttribute_t {
@@ -127,16 +148,100 @@ struct hipPointerAttribute_t {
   unsigned allocationFlags;
 };
 
-enum hipStreamCaptureStatus : uint32_t { hipStreamCaptureStatusNone = 0 };
+enum hipStreamCaptureStatus : uint32_t {
+  hipStreamCaptureStatusNone = 0,
+  hipStreamCaptureStatusActive = 1,
+  hipStreamCaptureStatusInvalidated = 2,
+};
+
+enum hipStreamCaptureMode : uint32_t {
+  hipStreamCaptureModeGlobal = 0,
+  hipStreamCaptureModeThreadLocal = 1,
+  hipStreamCaptureModeRelaxed = 2,
+};
+
+enum hipGraphNodeType : uint32_t {
+  hipGraphNodeTypeKernel = 1,
+  hipGraphNodeTypeMemcpy = 2,
+  hipGraphNodeTypeMemset = 3,
+  hipGraphNodeTypeHost = 4,
+  hipGraphNodeTypeGraph = 5,
+  hipGraphNodeTypeEmpty = 6,
+};
+
+struct dim3 {
+  uint32_t x, y, z;
+};
+struct hipPos {
+  size_t x, y, z;
+};
+struct hipExtent {
+  size_t width, height, depth;
+};
+struct hipPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+};
+struct hipMemcpy3DParms {
+  void *srcArray;
+  hipPos srcPos;
+  hipPitchedPtr srcPtr;
+  void *dstArray;
+  hipPos dstPos;
+  hipPitchedPtr dstPtr;
+  hipExtent extent;
+  hipMemcpyKind kind;
+};
+
+struct hipFuncAttributes {
+  int binaryVersion, cacheModeCA;
+  size_t constSizeBytes, localSizeBytes;
+  int maxDynamicSharedSizeBytes, maxThreadsPerBlock, numRegs, preferredShmemCarveout, ptxVersion;
+  size_t sharedSizeBytes;
+};
+
+// The beginning of the structure: what is read here.
+struct hipMemPoolProps {
+  uint32_t allocType, handleTypes, location_type;
+  int location_id;
+};
+
+using hipHostFn_t = void (*)(void *user_data);
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void *userData;
+};
+struct hipKernelNodeParams {
+  dim3 blockDim;
+  void **extra;
+  void *func;
+  dim3 gridDim;
+  void **kernelParams;
+  unsigned sharedMemBytes;
+};
+struct hipMemsetParams {
+  void *dst;
+  unsigned elementSize;
+  size_t height, pitch;
+  unsigned value;
+  size_t width;
+};
 
 struct ihipStream_t;
 struct ihipEvent_t;
 struct ihipModule_t;
 struct ihipModuleSymbol_t;
+struct ihipGraph;
+struct hipGraphNode;
+struct hipGraphExec;
 using hipStream_t = ihipStream_t *;
 using hipEvent_t = ihipEvent_t *;
 using hipModule_t = ihipModule_t *;
 using hipFunction_t = ihipModuleSymbol_t *;
+using hipGraph_t = ihipGraph *;
+using hipGraphNode_t = hipGraphNode *;
+using hipGraphExec_t = hipGraphExec *;
+using hipStreamCallback_t = void (*)(hipStream_t stream, hipError_t status, void *user_data);
 using hipDevice_t = int;
 using hipDeviceptr_t = void *;
 struct hipDeviceProp_tR0000;  // device_properties_r0000.h

@@ -1,119 +1,184 @@
-// hipModuleLaunchKernel: checks what a device checks, then runs the kernel.
+// Kernel launches: by hipFunction_t, and by the stubs of compiled HIP programs.
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
+#include <cstring>
 
 #include "emulator/hip/api_call.h"
-#include "emulator/hip/kernel_arguments.h"
-#include "emulator/hip/launch_report.h"
-#include "emulator/hip/module.h"
-#include "emulator/hip/stream.h"
-#include "emulator/memory/address_space.h"
+#include "emulator/hip/launch.h"
+
+FLYDSL_EMU_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
 
 namespace flydsl::emu::hip {
 namespace {
 
-hipError_t check_block(const LoadedKernel &loaded, const uint32_t *block) {
-  const char *name = loaded.kernel.name.c_str();
-  uint64_t items = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (block[axis] == 0 || block[axis] > static_cast<uint32_t>(kMaxBlockItems))
-      return fail(hipErrorInvalidConfiguration, "%s: block (%u, %u, %u), each must be 1 to %d",
-                  name, block[0], block[1], block[2], kMaxBlockItems);
-    items *= block[axis];
-    const uint32_t required = loaded.metadata.required_block[axis];
-    if (required != 0 && block[axis] != required)
-      return fail(hipErrorInvalidConfiguration,
-                  "%s: block (%u, %u, %u), it was compiled for (%u, %u, %u)", name, block[0],
-                  block[1], block[2], loaded.metadata.required_block[0],
-                  loaded.metadata.required_block[1], loaded.metadata.required_block[2]);
-  }
-  if (items > static_cast<uint64_t>(kMaxBlockItems))
-    return fail(hipErrorInvalidConfiguration,
-                "%s: %llu work-items per block, at most %d are allowed", name,
-                static_cast<unsigned long long>(items), kMaxBlockItems);
-  // AMD's runtime answers a block over the kernel's launch bounds with this code.
-  if (items > loaded.metadata.max_workgroup_size)
-    return fail(hipErrorLaunchFailure,
-                "%s: %llu work-items per block, it was compiled for at most %u", name,
-                static_cast<unsigned long long>(items), loaded.metadata.max_workgroup_size);
+// Between <<<...>>> and the stub that it calls, and for hipConfigureCall with hipSetupArgument.
+// Plain data: see error_api.cc.
+struct Configuration {
+  dim3 grid, block;
+  size_t dynamic_lds_bytes;
+  hipStream_t stream;
+};
+constexpr int kMostConfigurations = 16;
+constexpr size_t kMostArgumentBytes = 4096;
+thread_local Configuration t_configurations[kMostConfigurations];
+thread_local int t_configuration_count = 0;
+thread_local char t_arguments[kMostArgumentBytes];
+thread_local size_t t_argument_bytes = 0;
+
+hipError_t push(const Configuration &configuration) {
+  if (t_configuration_count == kMostConfigurations)
+    return fail(hipErrorInvalidConfiguration, "%d configured calls without a launch",
+                kMostConfigurations);
+  t_configurations[t_configuration_count++] = configuration;
   return hipSuccess;
 }
 
-hipError_t check_grid(const LoadedKernel &loaded, const uint32_t *grid, const uint32_t *block) {
-  const char *name = loaded.kernel.name.c_str();
-  const uint32_t most[3] = {kMaxGridX, kMaxGridYZ, kMaxGridYZ};
-  for (int axis = 0; axis < 3; ++axis) {
-    if (grid[axis] == 0 || grid[axis] > most[axis])
-      return fail(hipErrorInvalidConfiguration,
-                  "%s: grid (%u, %u, %u), each must be at least 1 and at most (%u, %u, %u)", name,
-                  grid[0], grid[1], grid[2], most[0], most[1], most[2]);
-    // The dispatch packet counts work-items in 32 bits.
-    if (uint64_t{grid[axis]} * block[axis] > UINT32_MAX)
-      return fail(hipErrorInvalidConfiguration,
-                  "%s: grid %u times block %u on axis %d passes 2^32 - 1 work-items", name,
-                  grid[axis], block[axis], axis);
-  }
+hipError_t pop(Configuration *configuration) {
+  if (t_configuration_count == 0)
+    return fail(hipErrorMissingConfiguration, "no call was configured in this thread");
+  *configuration = t_configurations[--t_configuration_count];
   return hipSuccess;
 }
 
-hipError_t check_lds(const LoadedKernel &loaded, uint32_t dynamic_lds_bytes, const Device &device) {
-  const uint64_t bytes = uint64_t{loaded.kernel.lds_bytes} + dynamic_lds_bytes;
-  if (bytes <= static_cast<uint64_t>(device.model->lds_bytes)) return hipSuccess;
-  return fail(hipErrorInvalidValue, "%s: %u static + %u dynamic bytes of LDS, %s has %d",
-              loaded.kernel.name.c_str(), loaded.kernel.lds_bytes, dynamic_lds_bytes,
-              device.model->arch, device.model->lds_bytes);
-}
-
-hipError_t run(const LoadedKernel &loaded, Dispatch dispatch, void *const *parameters,
-               void *const *extra, Device &device) {
-  KernelArguments arguments(loaded.metadata);
-  const hipError_t refused = arguments.set_explicit(parameters, extra);
-  if (refused != hipSuccess) return refused;
-  arguments.set_hidden(dispatch);
-  dispatch.kernarg = arguments.data();
-
-  std::shared_lock<LaunchGate> in_place(launch_gate());
-  const auto memory = AddressSpace::instance().snapshot();
-  const DispatchResult result = run_dispatch(loaded.kernel, dispatch, *memory);
-  report_dispatch(result);
-  if (result.ok) return hipSuccess;
-  device.faulted = true;
-  return fail(hipErrorLaunchFailure, "kernel fault: %s", result.fault.c_str());
+// With events around it; both may be null.
+hipError_t launch_between(const void *function, const LaunchRequest &request, hipStream_t stream,
+                          hipEvent_t start, hipEvent_t stop) {
+  hipError_t error = start == nullptr ? hipSuccess : hipEventRecord(start, stream);
+  if (error == hipSuccess) error = launch(function, request, stream);
+  if (error == hipSuccess && stop != nullptr) error = hipEventRecord(stop, stream);
+  return error;
 }
 
 }  // namespace
 }  // namespace flydsl::emu::hip
 
 using namespace flydsl::emu::hip;
-using flydsl::emu::LoadedKernel;
 
-FLYDSL_EMU_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x,
+FLYDSL_EMU_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x,
                                                    unsigned grid_y, unsigned grid_z,
                                                    unsigned block_x, unsigned block_y,
                                                    unsigned block_z, unsigned dynamic_lds_bytes,
-                                                   hipStream_t stream_handle, void **parameters,
+                                                   hipStream_t stream, void **parameters,
                                                    void **extra) {
   return api_call([&] {
-    hipError_t error = hipSuccess;
-    const std::shared_ptr<Function> function = function_or_fail(handle, &error);
-    if (!function) return error;
-    const std::shared_ptr<Stream> stream = stream_or_fail(stream_handle, &error);
-    if (!stream) return error;
+    return launch(function,
+                  launch_request({grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                                 dynamic_lds_bytes, parameters, extra),
+                  stream);
+  });
+}
 
-    flydsl::emu::Dispatch dispatch;
-    const uint32_t grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
-    for (int axis = 0; axis < 3; ++axis) {
-      dispatch.grid[axis] = grid[axis];
-      dispatch.block[axis] = block[axis];
-    }
-    dispatch.dynamic_lds_bytes = dynamic_lds_bytes;
-    const LoadedKernel &loaded = *function->kernel;
-    error = check_block(loaded, dispatch.block);
-    if (error == hipSuccess) error = check_grid(loaded, dispatch.grid, dispatch.block);
-    if (error == hipSuccess) error = check_lds(loaded, dynamic_lds_bytes, stream->device());
+FLYDSL_EMU_EXPORT hipError_t hipModuleLaunchCooperativeKernel(
+    hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+    unsigned block_y, unsigned block_z, unsigned dynamic_lds_bytes, hipStream_t stream,
+    void **parameters) {
+  return api_call([&] {
+    LaunchRequest request = launch_request({grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                                           dynamic_lds_bytes, parameters, nullptr);
+    request.cooperative = true;
+    return launch(function, request, stream);
+  });
+}
+
+// Sizes in work-items. A last work-group that would be cut short is refused: hidden arguments and
+// the dispatch packet are for whole ones.
+FLYDSL_EMU_EXPORT hipError_t hipExtModuleLaunchKernel(
+    hipFunction_t function, uint32_t items_x, uint32_t items_y, uint32_t items_z, uint32_t block_x,
+    uint32_t block_y, uint32_t block_z, size_t dynamic_lds_bytes, hipStream_t stream,
+    void **parameters, void **extra, hipEvent_t start, hipEvent_t stop, uint32_t) {
+  return api_call([&] {
+    const uint32_t items[3] = {items_x, items_y, items_z}, block[3] = {block_x, block_y, block_z};
+    for (int axis = 0; axis < 3; ++axis)
+      if (block[axis] == 0 || items[axis] % block[axis] != 0)
+        return fail(hipErrorInvalidConfiguration,
+                    "axis %d: %u work-items are not whole work-groups of %u", axis, items[axis],
+                    block[axis]);
+    return launch_between(
+        function,
+        launch_request({items_x / block_x, items_y / block_y, items_z / block_z},
+                       {block_x, block_y, block_z}, dynamic_lds_bytes, parameters, extra),
+        stream, start, stop);
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipLaunchKernel(const void *stub, dim3 grid, dim3 block,
+                                             void **arguments, size_t dynamic_lds_bytes,
+                                             hipStream_t stream) {
+  return api_call([&] {
+    return launch(stub, launch_request(grid, block, dynamic_lds_bytes, arguments, nullptr), stream);
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipExtLaunchKernel(const void *stub, dim3 grid, dim3 block,
+                                                void **arguments, size_t dynamic_lds_bytes,
+                                                hipStream_t stream, hipEvent_t start,
+                                                hipEvent_t stop, int) {
+  return api_call([&] {
+    return launch_between(stub, launch_request(grid, block, dynamic_lds_bytes, arguments, nullptr),
+                          stream, start, stop);
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipLaunchCooperativeKernel(const void *stub, dim3 grid, dim3 block,
+                                                        void **arguments,
+                                                        unsigned dynamic_lds_bytes,
+                                                        hipStream_t stream) {
+  return api_call([&] {
+    LaunchRequest request = launch_request(grid, block, dynamic_lds_bytes, arguments, nullptr);
+    request.cooperative = true;
+    return launch(stub, request, stream);
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block,
+                                                        size_t dynamic_lds_bytes,
+                                                        hipStream_t stream) {
+  return api_call([&] { return push({grid, block, dynamic_lds_bytes, stream}); });
+}
+
+FLYDSL_EMU_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block,
+                                                       size_t *dynamic_lds_bytes,
+                                                       hipStream_t *stream) {
+  return api_call([&] {
+    Configuration configuration = {};
+    const hipError_t error = pop(&configuration);
     if (error != hipSuccess) return error;
-    return stream->submit(
-        [&] { return run(loaded, dispatch, parameters, extra, stream->device()); });
+    *grid = configuration.grid;
+    *block = configuration.block;
+    *dynamic_lds_bytes = configuration.dynamic_lds_bytes;
+    *stream = configuration.stream;
+    return hipSuccess;
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipConfigureCall(dim3 grid, dim3 block, size_t dynamic_lds_bytes,
+                                              hipStream_t stream) {
+  return api_call([&] {
+    t_argument_bytes = 0;
+    return push({grid, block, dynamic_lds_bytes, stream});
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipSetupArgument(const void *argument, size_t bytes, size_t offset) {
+  return api_call([&] {
+    if (argument == nullptr || offset > kMostArgumentBytes || bytes > kMostArgumentBytes - offset)
+      return fail(hipErrorInvalidValue, "%zu bytes of argument at offset %zu", bytes, offset);
+    std::memcpy(t_arguments + offset, argument, bytes);
+    if (t_argument_bytes < offset + bytes) t_argument_bytes = offset + bytes;
+    return hipSuccess;
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipLaunchByPtr(const void *stub) {
+  return api_call([&] {
+    Configuration configuration = {};
+    const hipError_t error = pop(&configuration);
+    if (error != hipSuccess) return error;
+    void *extra[] = {reinterpret_cast<void *>(HIP_LAUNCH_PARAM_BUFFER_POINTER_VALUE), t_arguments,
+                     reinterpret_cast<void *>(HIP_LAUNCH_PARAM_BUFFER_SIZE_VALUE),
+                     &t_argument_bytes, reinterpret_cast<void *>(HIP_LAUNCH_PARAM_END_VALUE)};
+    return launch(stub,
+                  launch_request(configuration.grid, configuration.block,
+                                 configuration.dynamic_lds_bytes, nullptr, extra),
+                  configuration.stream);
   });
 }

@@ -1,14 +1,24 @@
 // What the flydsl_emu_* functions tell about launches.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "emulator/engine/dispatch.h"
+#include "emulator/hip/completion.h"
 
 namespace flydsl::emu::hip {
 
-// Keeps the result for the calling thread and, if it is a fault, prints it to stderr as one block
-// and keeps its text for the process.
-void report_dispatch(const DispatchResult &result);
+// Counts of one launch, filled before its completion.
+struct LaunchRecord {
+  DispatchResult result;
+};
+
+// The calling thread's most recent launch.
+void remember_launch(std::shared_ptr<const LaunchRecord> record,
+                     std::shared_ptr<const Completion> completion);
+
+// Prints a fault to stderr as one block and keeps its text for the process.
+void report_fault(const std::string &fault);
 
 }  // namespace flydsl::emu::hip

@@ -1,49 +1,17 @@
-// hipStream*.
-#include <mutex>
+// hipStream*, but for capture (capture.cc).
+#include <algorithm>
 
 #include "emulator/hip/api_call.h"
+#include "emulator/hip/capture.h"
 #include "emulator/hip/current_device.h"
 #include "emulator/hip/stream.h"
 
 namespace flydsl::emu::hip {
 
-hipError_t Stream::submit(const std::function<hipError_t()> &work) {
-  std::lock_guard<std::mutex> in_order(running_);
-  return work();
-}
-
-void Stream::wait_idle() {
-  std::lock_guard<std::mutex> in_order(running_);
-}
-
-bool Stream::idle() {
-  const std::unique_lock<std::mutex> in_order(running_, std::try_to_lock);
-  return in_order.owns_lock();
-}
-
-// None of these is ever destroyed, as with device_table().
-LaunchGate &launch_gate() {
-  static auto *const gate = new LaunchGate;
-  return *gate;
-}
-
-HandleTable<Stream> &streams() {
-  static auto *const table = new HandleTable<Stream>;
-  return *table;
-}
-
-std::shared_ptr<Stream> stream_or_fail(hipStream_t handle, hipError_t *error) {
-  if (reinterpret_cast<uintptr_t>(handle) <= hipStreamPerThreadValue) {
-    Device *device = current_device_or_fail(error);
-    return device == nullptr ? nullptr : device->null_stream;
-  }
-  std::shared_ptr<Stream> stream = streams().find(handle);
-  if (!stream)
-    *error = fail(hipErrorInvalidHandle, "stream %p does not exist", static_cast<void *>(handle));
-  return stream;
-}
-
 namespace {
+
+// AMD devices have three levels of priority; others become the nearest.
+constexpr int kLeastPriority = 1, kGreatestPriority = -1;
 
 hipError_t create(hipStream_t *handle, unsigned flags, int priority) {
   if (handle == nullptr) return fail(hipErrorInvalidValue, "stream is null");
@@ -52,7 +20,10 @@ hipError_t create(hipStream_t *handle, unsigned flags, int priority) {
   hipError_t error = hipSuccess;
   Device *device = current_device_or_fail(&error);
   if (device == nullptr) return error;
-  auto stream = std::make_shared<Stream>(device, flags, priority);
+  const bool blocking = flags == hipStreamDefault;
+  auto stream = std::make_shared<Stream>(
+      device, blocking ? Stream::Kind::kBlocking : Stream::Kind::kNonBlocking, flags,
+      std::clamp(priority, kGreatestPriority, kLeastPriority));
   *handle = static_cast<hipStream_t>(const_cast<void *>(streams().add(std::move(stream))));
   return hipSuccess;
 }
@@ -79,10 +50,14 @@ FLYDSL_EMU_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
   return api_call([&] {
     if (reinterpret_cast<uintptr_t>(handle) <= hipStreamPerThreadValue)
       return fail(hipErrorInvalidHandle, "the null stream cannot be destroyed");
-    const std::shared_ptr<Stream> stream = streams().remove(handle);
-    if (!stream)
-      return fail(hipErrorInvalidHandle, "stream %p does not exist", static_cast<void *>(handle));
+    hipError_t error = hipSuccess;
+    const std::shared_ptr<Stream> stream = stream_or_fail(handle, &error);
+    if (!stream) return error;
+    error = refuse_on_capturing_stream(*stream, "hipStreamDestroy");
+    if (error == hipSuccess) error = may_wait("hipStreamDestroy");
+    if (error != hipSuccess) return error;
     stream->wait_idle();
+    streams().remove(handle);
     return hipSuccess;
   });
 }
@@ -92,6 +67,9 @@ FLYDSL_EMU_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
     hipError_t error = hipSuccess;
     const std::shared_ptr<Stream> stream = stream_or_fail(handle, &error);
     if (!stream) return error;
+    error = refuse_on_capturing_stream(*stream, "hipStreamSynchronize");
+    if (error == hipSuccess) error = may_wait("hipStreamSynchronize");
+    if (error != hipSuccess) return error;
     stream->wait_idle();
     return device_status(stream->device());
   });
@@ -102,19 +80,38 @@ FLYDSL_EMU_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
     hipError_t error = hipSuccess;
     const std::shared_ptr<Stream> stream = stream_or_fail(handle, &error);
     if (!stream) return error;
+    error = refuse_on_capturing_stream(*stream, "hipStreamQuery");
+    if (error != hipSuccess) return error;
     return stream->idle() ? device_status(stream->device()) : hipErrorNotReady;
   });
 }
 
-FLYDSL_EMU_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t event,
+FLYDSL_EMU_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle,
                                                 unsigned flags) {
   return api_call([&] {
     hipError_t error = hipSuccess;
-    if (!stream_or_fail(handle, &error)) return error;
+    const std::shared_ptr<Stream> stream = stream_or_fail(handle, &error);
+    if (!stream) return error;
     if (flags != 0) return fail(hipErrorInvalidValue, "flags are 0x%x, must be 0", flags);
-    if (!events().find(event))
-      return fail(hipErrorInvalidHandle, "event %p does not exist", static_cast<void *>(event));
-    // Work recorded before the event has already run when hipEventRecord returned.
+    const std::shared_ptr<Event> event = event_or_fail(event_handle, &error);
+    if (!event) return error;
+    bool handled = false;
+    error = wait_for_captured_event(*stream, *event, &handled);
+    if (error != hipSuccess || handled) return error;
+    std::shared_ptr<const Completion> recorded;
+    {
+      std::lock_guard<std::mutex> lock(event->mutex);
+      recorded = event->recorded;
+    }
+    if (!recorded || recorded->done()) return hipSuccess;
+    return stream->submit({}, nullptr, {recorded});
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  return api_call([&] {
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
     return hipSuccess;
   });
 }
@@ -148,17 +145,6 @@ FLYDSL_EMU_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *prior
     const std::shared_ptr<Stream> stream = stream_or_fail(handle, &error);
     if (!stream) return error;
     *priority = stream->priority();
-    return hipSuccess;
-  });
-}
-
-FLYDSL_EMU_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle,
-                                                  hipStreamCaptureStatus *status) {
-  return api_call([&] {
-    if (status == nullptr) return fail(hipErrorInvalidValue, "status is null");
-    hipError_t error = hipSuccess;
-    if (!stream_or_fail(handle, &error)) return error;
-    *status = hipStreamCaptureStatusNone;  // there is no hipStreamBeginCapture here
     return hipSuccess;
   });
 }

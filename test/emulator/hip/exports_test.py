@@ -7,7 +7,7 @@ import sys
 MAX_BYTES = 40 << 20
 # The sanitizers are for builds that ask for them.
 ALLOWED_NEEDED = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+|asan|ubsan|tsan)\.so\.\d+|ld-linux-x86-64\.so\.2)")
-ALLOWED_NAME = re.compile(r"(hip[A-Z]|flydsl_emu_)\w+")
+ALLOWED_NAME = re.compile(r"((__)?hip[A-Z]|hiprtc[A-Z]|flydsl_emu_)\w+")
 
 
 def lines(*command):

@@ -247,7 +247,9 @@ TEST(Launch, OutOfBoundsIsAFaultWithItsText) {
   void *pointer = data.get();
   uint32_t count = 64;
   const hipFunction_t function = module.function("write_past_end");
-  EXPECT_EQ(hipErrorLaunchFailure, launch(function, 2, {&pointer, &count}));
+  ASSERT_EQ(hipSuccess, launch(function, 2, {&pointer, &count})) << reason();
+  EXPECT_EQ(hipErrorLaunchFailure, hip().hipDeviceSynchronize());
+  EXPECT_NE(reason().find("write_past_end"), std::string::npos) << reason();
   const std::string fault = hip().flydsl_emu_last_fault();
   EXPECT_NE(fault.find("write_past_end"), std::string::npos) << fault;
   EXPECT_NE(fault.find("store"), std::string::npos) << "names the instruction: " << fault;
@@ -255,6 +257,12 @@ TEST(Launch, OutOfBoundsIsAFaultWithItsText) {
   EXPECT_EQ(hip().hipDeviceSynchronize(), hipErrorLaunchFailure);
   EXPECT_EQ(hip().hipStreamSynchronize(nullptr), hipErrorLaunchFailure) << "stays";
   EXPECT_EQ(hip().hipGetLastError(), hipErrorLaunchFailure);
+  EXPECT_EQ(launch(function, 1, {&pointer, &count}), hipErrorLaunchFailure) << "no later launch";
+  float element = 0;
+  EXPECT_EQ(hip().hipMemcpy(&element, pointer, 4, hipMemcpyDeviceToHost), hipErrorLaunchFailure);
+  void *more = nullptr;
+  EXPECT_HIP(hipSuccess, hipMalloc(&more, 16)) << "memory can be had and given back";
+  EXPECT_HIP(hipSuccess, hipFree(more));
   EXPECT_HIP(hipSuccess, hipDeviceReset());
   EXPECT_HIP(hipSuccess, hipDeviceSynchronize());
   count = 63;  // writes elements 0 to 63
@@ -267,7 +275,8 @@ TEST(Launch, UseAfterFreeIsAFault) {
   void *pointer = nullptr;
   ASSERT_HIP(hipSuccess, hipMalloc(&pointer, 1 << 20));
   ASSERT_HIP(hipSuccess, hipFree(pointer));
-  EXPECT_EQ(hipErrorLaunchFailure, launch(module.function("at_most_128"), 1, {&pointer}));
+  ASSERT_EQ(hipSuccess, launch(module.function("at_most_128"), 1, {&pointer})) << reason();
+  EXPECT_EQ(hipErrorLaunchFailure, hip().hipDeviceSynchronize());
   EXPECT_HIP(hipSuccess, hipDeviceReset());
 }
 
@@ -276,7 +285,8 @@ TEST(Launch, CodeIsReadOnly) {
   void *table = nullptr;
   size_t bytes = 0;
   ASSERT_HIP(hipSuccess, hipModuleGetGlobal(&table, &bytes, module.get(), "table"));
-  EXPECT_EQ(hipErrorLaunchFailure, launch(module.function("at_most_128"), 1, {&table}));
+  ASSERT_EQ(hipSuccess, launch(module.function("at_most_128"), 1, {&table})) << reason();
+  EXPECT_EQ(hipErrorLaunchFailure, hip().hipDeviceSynchronize());
   EXPECT_NE(std::string(hip().flydsl_emu_last_fault()).find("code object"), std::string::npos)
       << hip().flydsl_emu_last_fault();
   EXPECT_HIP(hipSuccess, hipDeviceReset());

@@ -1,0 +1,32 @@
+# What libflydsl_emu.so adds to the emulator's core.
+set(FLYDSL_EMU_HIP_SOURCES
+  hip/allocations.cc
+  hip/callback_api.cc
+  hip/capture.cc
+  hip/copy.cc
+  hip/copy_api.cc
+  hip/copy_shape_api.cc
+  hip/device.cc
+  hip/device_api.cc
+  hip/device_properties.cc
+  hip/emu_api.cc
+  hip/error_api.cc
+  hip/event_api.cc
+  hip/function_api.cc
+  hip/graph.cc
+  hip/graph_api.cc
+  hip/graph_node_api.cc
+  hip/kernel_arguments.cc
+  hip/launch.cc
+  hip/launch_api.cc
+  hip/memory_api.cc
+  hip/memory_pool.cc
+  hip/module_api.cc
+  hip/occupancy_api.cc
+  hip/peer_api.cc
+  hip/readable_memory.cc
+  hip/registration.cc
+  hip/stream.cc
+  hip/stream_api.cc
+  hip/symbol_api.cc
+)
