@@ -169,6 +169,8 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   if (mnemonic.substr(0, 2) == "v_") op.flags |= kVector;
   // Bits 11:8 of the first dword: the second operand of s_set_gpr_idx_on.
   if (mnemonic == "s_set_gpr_idx_on") op.imm = int32_t(words[0] >> 8 & 15);
+  // The text leaves out a default op_sel_hi: all ones (Op), but 0 for v_fma_mix*.
+  if (mnemonic.substr(0, 9) == "v_fma_mix") op.op_sel_hi = 0;
   // OPSEL of the VOP3 encoding, bits 14:11.
   if ((row.flags & kRowSelect) && words[0] >> 26 == 0x34) op.op_sel = words[0] >> 11 & 15;
   if (row.flags & kRowDs) op.imm = int32_t(words[0] & 0xffff);
