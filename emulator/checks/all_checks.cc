@@ -8,6 +8,7 @@ namespace flydsl::emu::checks {
 
 const Entry kAllChecks[] = {
     {"limits", nullptr, make_limits},
+    {"waitcnt", nullptr, make_waitcnt},
 };
 const uint32_t kAllChecksCount = sizeof kAllChecks / sizeof *kAllChecks;
 

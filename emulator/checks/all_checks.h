@@ -9,5 +9,6 @@ class Check;
 struct Context;
 
 std::unique_ptr<Check> make_limits(const Context &, void *);
+std::unique_ptr<Check> make_waitcnt(const Context &, void *);
 
 }  // namespace flydsl::emu::checks

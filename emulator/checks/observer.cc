@@ -1,5 +1,6 @@
 #include "emulator/checks/observer.h"
 
+#include "emulator/checks/late_landing.h"
 #include "emulator/engine/step.h"
 
 namespace flydsl::emu::checks {
@@ -133,20 +134,24 @@ void Observer::copy_landed(Wave &wave, const Copy &copy) {
 }
 
 CheckSet::CheckSet(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-                   uint32_t mask)
+                   const RunOptions &options)
     : instructions_(instructions_of(*kernel.program)),
       context_{kernel, dispatch, memory, *instructions_},
-      mask_(mask),
+      options_(options),
       shared_states_(kAllChecksCount) {
   for (uint32_t n = 0; n < kAllChecksCount; ++n)
-    if (mask_ >> n & 1 && kAllChecks[n].make_shared_state)
+    if (options_.checks >> n & 1 && kAllChecks[n].make_shared_state)
       shared_states_[n] = kAllChecks[n].make_shared_state(context_);
 }
 
 std::unique_ptr<Observer> CheckSet::observer() const {
   std::vector<std::unique_ptr<Check>> checks;
+  // First, so that what lands at an instruction has landed before the checks look at it.
+  if (options_.memory != MemoryModel::kNominal)
+    checks.push_back(make_late_landing(options_.memory == MemoryModel::kRandom, options_.seed));
   for (uint32_t n = 0; n < kAllChecksCount; ++n)
-    if (mask_ >> n & 1) checks.push_back(kAllChecks[n].make(context_, shared_states_[n].get()));
+    if (options_.checks >> n & 1)
+      checks.push_back(kAllChecks[n].make(context_, shared_states_[n].get()));
   return std::make_unique<Observer>(context_, std::move(checks));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/checks/check.h"
+#include "emulator/engine/options.h"
 
 namespace flydsl::emu::checks {
 
@@ -50,15 +51,14 @@ struct CheckHooks {
 // The checks of one dispatch.
 class CheckSet {
  public:
-  // `mask`: rows of kAllChecks.
   CheckSet(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-           uint32_t mask);
+           const RunOptions &options);
   std::unique_ptr<Observer> observer() const;
 
  private:
   std::shared_ptr<const InstructionTable> instructions_;
   Context context_;
-  uint32_t mask_;
+  const RunOptions &options_;
   std::vector<std::shared_ptr<void>> shared_states_;
 };
 

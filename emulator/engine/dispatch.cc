@@ -86,7 +86,8 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
   Reports reports;
   reports.warn = run.warn;
   std::unique_ptr<checks::CheckSet> checks;
-  if (run.checks) checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run.checks);
+  if (run.checks || run.memory != MemoryModel::kNominal)
+    checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run);
   std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
   std::atomic<bool> cancel{false};
   std::mutex mutex;

@@ -13,6 +13,7 @@ class CheckLaunch : public Launch {
   std::string fault_of(const char *check, const std::string &assembly) {
     build(assembly);
     declare_registers(128, 128);
+    dispatch_.block[0] = work_items_;
     options_.checks = check;
     return run(1).fault;
   }
@@ -21,6 +22,7 @@ class CheckLaunch : public Launch {
         (kernel_.compute_pgm_rsrc1 & ~63u) | ((vectors + accumulators) / 8 - 1);
     kernel_.compute_pgm_rsrc3 = vectors / 4 - 1;
   }
+  uint32_t work_items_ = 64;
 };
 
 }  // namespace flydsl::emu::test

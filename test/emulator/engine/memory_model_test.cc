@@ -58,6 +58,60 @@ TEST_F(MemoryModels, RandomCopyShowsBothOrders) {
   EXPECT_THAT(seen, testing::UnorderedElementsAre(7u, 100u));
 }
 
+// Without a wait the strict model shows the pattern; the last instruction reads all results.
+TEST_F(MemoryModels, StrictResultsArriveAtTheirWaits) {
+  const std::string head =
+      "s_load_dwordx2 s[6:7], s[0:1], 0x0\n v_lshlrev_b32 v1, 2, v0\n s_waitcnt lgkmcnt(0)\n"
+      "ds_write_b32 v1, v0\n global_load_dword v2, v1, s[6:7]\n"
+      "global_load_dword v3, v1, s[6:7] offset:4\n ds_read_b32 v4, v1\n"
+      "s_load_dword s8, s[6:7], 0x0\n";
+  const std::string tail =
+      "\n v_mov_b32 v6, v2\n v_mov_b32 v7, v3\n v_mov_b32 v8, v4\n v_mov_b32 v9, s8\n"
+      "s_waitcnt vmcnt(0) lgkmcnt(0)\n global_store_dwordx4 v10, v[6:9], s[6:7] offset:1024";
+  const struct {
+    const char *wait;
+    uint32_t expected[4];
+  } kRows[] = {
+      {"s_nop 0", {0xabababab, 0xabababab, 0xabababab, 0xabababab}},
+      {"s_waitcnt vmcnt(1)", {100, 0xabababab, 0xabababab, 0xabababab}},
+      {"s_waitcnt vmcnt(0)", {100, 101, 0xabababab, 0xabababab}},
+      {"s_waitcnt lgkmcnt(1)", {0xabababab, 0xabababab, 0xabababab, 0xabababab}},
+      {"s_waitcnt lgkmcnt(0)", {0xabababab, 0xabababab, 0, 100}},
+  };
+  kernel_.lds_bytes = 256;
+  for (const auto &row : kRows) {
+    build(head + "v_mov_b32 v10, 0\n s_mov_b64 exec, 1\n" + row.wait + tail);
+    for (uint32_t i = 0; i < 128; ++i) out_[i] = 100 + i;
+    options_.memory = MemoryModel::kStrict;
+    ASSERT_TRUE(run().ok);
+    for (int k = 0; k < 4; ++k) EXPECT_EQ(out_[256 + size_t(k)], row.expected[k]) << row.wait << k;
+  }
+}
+
+// Random results arrive in some order that the counters allow, and not later than their wait.
+TEST_F(MemoryModels, RandomResultsArriveInTheirOrder) {
+  build(
+      "s_load_dwordx2 s[6:7], s[0:1], 0x0\n v_lshlrev_b32 v1, 2, v0\n v_mov_b32 v2, 1\n"
+      "v_mov_b32 v3, 1\n s_waitcnt lgkmcnt(0)\n global_load_dword v2, v1, s[6:7]\n"
+      "global_load_dword v3, v1, s[6:7] offset:4\n s_nop 0\n s_nop 0\n s_nop 0\n s_nop 0\n"
+      "v_mov_b32 v4, v3\n v_mov_b32 v5, v2\n s_waitcnt vmcnt(0)\n v_mov_b32 v6, v2\n v_mov_b32 v7, "
+      "v3\n"
+      "v_mov_b32 v8, 0\n s_mov_b64 exec, 1\n global_store_dwordx4 v8, v[4:7], s[6:7] offset:1024");
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  options_.memory = MemoryModel::kRandom;
+  for (options_.seed = 1; options_.seed <= 200; ++options_.seed) {
+    out_[0] = 100;
+    out_[1] = 101;
+    ASSERT_TRUE(run().ok);
+    seen.insert({out_[257], out_[256]});
+    EXPECT_EQ(out_[258], 100u);
+    EXPECT_EQ(out_[259], 101u);
+  }
+  // v3 was read before v2, and never is the second load there without the first.
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(std::pair(1u, 1u), std::pair(100u, 1u),
+                                                  std::pair(100u, 101u)));
+}
+
 TEST_F(MemoryModels, RandomOrderRunsEveryWorkGroupOnce) {
   build(
       "s_load_dwordx2 s[6:7], s[0:1], 0x0\n s_lshl_b32 s2, s2, 2\n v_mov_b32 v1, s2\n v_mov_b32 "
