@@ -8,7 +8,8 @@ namespace flydsl::emu::checks {
 
 const Entry kAllChecks[] = {
     {"limits", nullptr, make_limits},
-    {"waitcnt", nullptr, make_waitcnt},
+    {"race", make_race_state, make_race},
+    {"hazard", make_hazard_state, make_hazard},
 };
 const uint32_t kAllChecksCount = sizeof kAllChecks / sizeof *kAllChecks;
 

@@ -159,8 +159,8 @@ bool HazardTracker::check(const HazardProgram &program, uint32_t op, bool straig
     return false;
   }
   if (!program.second(op)) return false;
-  // The path into `op`, as far back as it matters. Two paths with equal hashes would hide a hazard; 64 bits of it
-  // make that unlikely.
+  // The path into `op`, as far back as it matters. Two paths with equal hashes would hide a hazard;
+  // 64 bits of it make that unlikely.
   uint64_t path = op + 1;
   uint32_t length = 0;
   for (int n = 0; n < count_ && length < kMostWaitStates; ++n) {

@@ -1,7 +1,8 @@
-// Hazards: pairs of instructions that the hardware does not keep apart by itself. Every executed path is checked;
-// a stretch of code without a taken branch is checked once and then skipped.
+// Hazards: pairs of instructions that the hardware does not keep apart by itself. Every executed
+// path is checked; a stretch of code without a taken branch is checked once and then skipped.
 //
-// Distance counts as LLVM's hazard recogniser counts: each instruction in between is one wait state, s_nop n is n + 1.
+// Distance counts as LLVM's hazard recogniser counts: each instruction in between is one wait
+// state, s_nop n is n + 1.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ class HazardProgram {
   // A second instruction may be at fault only if it is not purely scalar bookkeeping.
   bool second(uint32_t op) const { return second_[op]; }
 
-  // The worst hazard between `first` and `second` at this distance, into `worst` when worse than what is there.
-  // `matrix_seen`: registers of `second` whose last matrix writer was met already, one bit a use, then a def.
+  // The worst hazard between `first` and `second` at this distance, into `worst` when worse than
+  // what is there. `matrix_seen`: registers of `second` whose last matrix writer was met already,
+  // one bit a use, then a def.
   void judge(uint32_t first, uint32_t second, int distance, uint32_t &matrix_seen,
              Hazard &worst) const;
 
@@ -51,7 +53,8 @@ class HazardTracker {
  public:
   void start() { count_ = 0; }
 
-  // Call before each instruction of the wave. True when it completes a hazard, described in `found`.
+  // Call before each instruction of the wave. True when it completes a hazard, described in
+  // `found`.
   bool step(const HazardProgram &program, uint32_t op, std::vector<uint8_t> &known,
             std::unordered_set<uint64_t> &known_paths, Hazard &found) {
     if (count_ && op == stretch_[0].last + 1) {
@@ -59,7 +62,8 @@ class HazardTracker {
     } else {
       jump(op);
     }
-    // Instructions before it in its stretch: with this many, what came before the stretch is out of reach.
+    // Instructions before it in its stretch: with this many, what came before the stretch is out of
+    // reach.
     constexpr uint32_t kReach = 20;
     const bool straight = op - stretch_[0].first >= kReach;
     if (straight && known[op]) return false;

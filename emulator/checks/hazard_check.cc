@@ -47,8 +47,8 @@ std::shared_ptr<HazardProgram> hazards_of(const std::shared_ptr<const Program> &
   Known &entry = (*known)[program.get()];
   if (!entry.hazards) {
     entry.program = program;
-    entry.hazards = std::make_shared<HazardProgram>(
-        *program, hazard_arch(program->ops.front().architecture));
+    entry.hazards =
+        std::make_shared<HazardProgram>(*program, hazard_arch(program->ops.front().architecture));
   }
   return entry.hazards;
 }

@@ -62,8 +62,8 @@ Units units_of(std::string_view text) {
   return {};
 }
 
-// Passes (4 clocks each) of matrix instructions: LLVM SISchedule.td, the InstRW lines of the SIDPFull (gfx90a),
-// GFX940 and GFX950 models. `m`: bare mnemonic.
+// Passes (4 clocks each) of matrix instructions: LLVM SISchedule.td, the InstRW lines of the
+// SIDPFull (gfx90a), GFX940 and GFX950 models. `m`: bare mnemonic.
 uint8_t passes_of(std::string_view m, const Line &line, uint8_t arch) {
   if (starts(m, "v_mfma_f64_4x4x")) return 4;
   if (starts(m, "v_mfma_f64_16x16x")) return arch == kGfx950 ? 16 : 8;
@@ -92,7 +92,8 @@ bool is_trans(std::string_view m) {
                          {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"});
 }
 
-// Results that are shifted into part of the destination (LLVM GCNHazardRecognizer, getDstSelForwardingOperand).
+// Results that are shifted into part of the destination (LLVM GCNHazardRecognizer,
+// getDstSelForwardingOperand).
 bool is_dst_sel(std::string_view m, const Line &line, const Suffixes &suffixes, int sources) {
   if (suffixes.sdwa) {
     const std::string_view sel = modifier(line, "dst_sel");
@@ -205,7 +206,9 @@ HazardInfo hazard_info(const Op &op, const std::string &text, uint8_t arch) {
   if (m == "s_nop") info.wait_states = uint16_t((op.imm & 15) + 1);
   if (m == "s_getreg_b32") info.classes |= kIsGetreg;
   if (starts(m, "s_setreg")) info.classes |= kIsSetreg;
-  info.hardware_register = uint8_t(op.imm & 63);
+  for (const std::string_view operand : line.operands)
+    if (starts(operand, "hwreg("))
+      info.hardware_register = hash_of(operand.substr(0, operand.find_first_of(",)")));
   if (starts_with_any(
           m, {"s_movrel", "s_sendmsg", "s_ttracedata", "ds_read_addtid", "ds_write_addtid"}) ||
       !modifier(line, "gds").empty())

@@ -1,5 +1,6 @@
-// What the hazard rules need to know of an instruction: its classes, the registers it reads and writes, how many
-// wait states it takes. Worked out once per program, from the decoded operands and the mnemonic.
+// What the hazard rules need to know of an instruction: its classes, the registers it reads and
+// writes, how many wait states it takes. Worked out once per program, from the decoded operands and
+// the mnemonic.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +51,10 @@ enum HazardClass : uint64_t {
 
 struct HazardInfo {
   uint64_t classes = 0;
-  uint32_t mnemonic = 0;  // equal for equal instructions, encodings apart
+  uint32_t mnemonic = 0;           // equal for equal instructions, encodings apart
+  uint32_t hardware_register = 0;  // equal for equal ones
   uint16_t wait_states = 1;
   uint8_t passes = 0;  // of a matrix instruction
-  uint8_t hardware_register = 0;
   uint8_t defs = 0, uses = 0;
   int8_t source_c = -1;     // index in use[] of a matrix instruction's C, or of a dot's accumulator
   int8_t lane_select = -1;  // index in use[]

@@ -1,5 +1,6 @@
-// Sources: AMD "Instinct MI300" (CDNA3) ISA, section 4.5 "Manually Inserted Wait States (NOPs)", and LLVM's
-// GCNHazardRecognizer.cpp, by the function named at each row. gfx940 stands for gfx940-gfx942.
+// Sources: AMD "Instinct MI300" (CDNA3) ISA, section 4.5 "Manually Inserted Wait States (NOPs)",
+// and LLVM's GCNHazardRecognizer.cpp, by the function named at each row. gfx940 stands for
+// gfx940-gfx942.
 #include "emulator/checks/hazard_rules.h"
 
 namespace flydsl::emu::checks {

@@ -1,4 +1,5 @@
-// The rules: after which instruction which other needs how many wait states, where the hardware does not wait.
+// The rules: after which instruction which other needs how many wait states, where the hardware
+// does not wait.
 #pragma once
 
 #include "emulator/checks/hazard_info.h"
@@ -42,7 +43,8 @@ enum class MatrixRole : uint8_t {
 };
 enum class MatrixKind : uint8_t { kDgemm4, kDgemm16, kXdl, kSingle };
 
-// Wait states that `first`, a matrix instruction, needs before `second` uses its result in `role`; 0 for none.
+// Wait states that `first`, a matrix instruction, needs before `second` uses its result in `role`;
+// 0 for none.
 int matrix_wait_states(uint8_t arch, const HazardInfo &first, const HazardInfo &second,
                        MatrixRole role);
 const char *matrix_role_name(MatrixRole role);

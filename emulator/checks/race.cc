@@ -1,10 +1,13 @@
-// Races: two accesses to a byte, one of them a write that is not an atomic, by two waves of a work-group with no barrier
-// in between, or by two work-groups that no atomic orders (race_order.h).
+// Races: two accesses to a byte, one of them a write that is not an atomic, by two waves of a
+// work-group with no barrier in between, or by two work-groups that no atomic orders
+// (race_order.h).
 //
-// - Atomics do not race with each other. Loads and stores at device scope (sc1; glc on gfx90a) count as atomics: that is
-//   how compilers emit atomic loads and stores.
-// - A copy to LDS writes from its issue until its wave passes the s_waitcnt that covers it, whatever barriers lie between.
-// - An LDS instruction that its wave has not waited for when it passes a barrier counts behind the barrier as well.
+// - Atomics do not race with each other. Loads and stores at device scope (sc1; glc on gfx90a)
+//   count as atomics: that is how compilers emit atomic loads and stores.
+// - A copy to LDS writes from its issue until its wave passes the s_waitcnt that covers it,
+//   whatever barriers lie between.
+// - An LDS instruction that its wave has not waited for when it passes a barrier counts behind the
+//   barrier as well.
 // - Writing the value that is there already is reported too: it is a race all the same.
 // - Waves that synchronise through LDS or memory instead of s_barrier are reported.
 #include <cinttypes>
@@ -97,9 +100,11 @@ class RaceCheck : public Check {
         c = {id | Cell::kInFlight, 0};
         return other;
       });
-      if (bad) return blame(wave, op, lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad);
+      if (bad)
+        return blame(wave, op, lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad);
     }
-    copies_[wave.wave_in_group].push_back({copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
+    copies_[wave.wave_in_group].push_back(
+        {copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
   }
 
   void barrier_passed(const std::vector<Wave *> &waves) override {
@@ -180,7 +185,8 @@ class RaceCheck : public Check {
       const int lane = __builtin_ctzll(rest);
       const uint32_t bad =
           visit_lds(a.address[lane], a.bytes, [&](Cell &c) { return touch(c, a.use, id); });
-      if (bad) return blame(wave, op, lane, verb(a.use), a.bytes, "LDS offset ", a.address[lane], bad);
+      if (bad)
+        return blame(wave, op, lane, verb(a.use), a.bytes, "LDS offset ", a.address[lane], bad);
     }
   }
 
@@ -221,7 +227,8 @@ class RaceCheck : public Check {
     if (bad) blame(wave, op, a.scalar ? -1 : lane, verb(use), a.bytes, "", a.address[lane], bad);
   }
 
-  // LDS instructions return in order; with scalar loads outstanding too, at most n of them are left.
+  // LDS instructions return in order; with scalar loads outstanding too, at most n of them are
+  // left.
   void remember(Wave &wave, uint32_t index, const Access &a) {
     constexpr size_t kMostOutstanding = 15;  // what lgkmcnt counts to
     auto &pending = pending_[wave.wave_in_group];
@@ -233,7 +240,8 @@ class RaceCheck : public Check {
 
   // s_waitcnt, gfx9 encoding: vmcnt in bits 3:0 and 15:14, lgkmcnt in 11:8 (LLVM AMDGPUBaseInfo).
   void waited(Wave &wave, const Op &op) {
-    const uint32_t imm = uint32_t(op.imm), vm = (imm & 15) | (imm >> 14 & 3) << 4, lgkm = imm >> 8 & 15;
+    const uint32_t imm = uint32_t(op.imm), vm = (imm & 15) | (imm >> 14 & 3) << 4,
+                   lgkm = imm >> 8 & 15;
     auto &pending = pending_[wave.wave_in_group];
     while (pending.size() > lgkm) pending.pop_front();
     auto &copies = copies_[wave.wave_in_group];
@@ -252,8 +260,8 @@ class RaceCheck : public Check {
         });
   }
 
-  void blame(Wave &wave, const Op &op, int lane, const char *does, uint32_t bytes, const char *place,
-             uint64_t at, uint32_t other_id) {
+  void blame(Wave &wave, const Op &op, int lane, const char *does, uint32_t bytes,
+             const char *place, uint64_t at, uint32_t other_id) {
     const AccessRecord &r = shared_.log[other_id];
     const Program &p = *context_.kernel.program;
     const uint32_t *grid = context_.dispatch.grid;
@@ -268,7 +276,9 @@ class RaceCheck : public Check {
            std::string(does) + " " + std::to_string(bytes) + " bytes at " + place + hex(at) +
                (others ? ", which others besides " : ", which ") + who + " at " +
                hex(p.offsets[r.op]) + " `" + p.text_of(r.op) + "` " +
-               (copy ? "copies to" : others ? "access" : "accesses") +
+               (copy     ? "copies to"
+                : others ? "access"
+                         : "accesses") +
                (r.group != group_ ? " with no atomic in between that orders the two"
                 : copy            ? " with no s_waitcnt and barrier in between"
                                   : " with no barrier in between"));

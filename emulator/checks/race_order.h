@@ -1,9 +1,11 @@
-// Which accesses are ordered. Waves of a work-group: by its barriers. Work-groups: by atomics, as follows.
+// Which accesses are ordered. Waves of a work-group: by its barriers. Work-groups: by atomics, as
+// follows.
 //
-// An atomic, or a store at device scope, releases what its work-group did before; an atomic that returns its old value,
-// or a load at device scope, acquires. Two work-groups count as ordered when the first has released after its access
-// and the second has acquired after that, whatever addresses the two used. So a wrong address of a flag goes unseen,
-// but no program that synchronises is blamed.
+// An atomic, or a store at device scope, releases what its work-group did before; an atomic that
+// returns its old value, or a load at device scope, acquires. Two work-groups count as ordered when
+// the first has released after its access and the second has acquired after that, whatever
+// addresses the two used. So a wrong address of a flag goes unseen, but no program that
+// synchronises is blamed.
 #pragma once
 
 #include <atomic>
@@ -53,7 +55,8 @@ class Order {
     oldest_ = oldest;
   }
 
-  // Each returns the record of an access that is not ordered with this one, or 0, and updates the cell to record `id`.
+  // Each returns the record of an access that is not ordered with this one, or 0, and updates the
+  // cell to record `id`.
   uint32_t read(Cell &cell, uint32_t id) const {
     if ((cell.read & Cell::kId) == id) return 0;
     if (const uint32_t bad = against_write(cell, false)) return bad;

@@ -1,5 +1,6 @@
-// Who touched each byte of memory last: the shadow that the race check keeps of LDS and of global memory. Sparse: pages
-// exist once they are touched. One cell a dword, four where some access was narrower or misaligned.
+// Who touched each byte of memory last: the shadow that the race check keeps of LDS and of global
+// memory. Sparse: pages exist once they are touched. One cell a dword, four where some access was
+// narrower or misaligned.
 #pragma once
 
 #include <array>
@@ -14,15 +15,15 @@ namespace flydsl::emu::checks {
 
 // One memory instruction of one wave between two barriers. Cells name it by its number in the log.
 struct AccessRecord {
-  uint64_t group = 0;     // linear number of the work-group
-  uint32_t epoch = 0;     // barriers that the work-group had passed
+  uint64_t group = 0;  // linear number of the work-group
+  uint32_t epoch = 0;  // barriers that the work-group had passed
   uint32_t op = 0;
   uint32_t releases = 0;  // of the work-group before it, see race_order.h
   uint32_t wave = 0;
 };
 
-// Records of all host threads of a dispatch. Numbers start at 1; 0 means that the log is full and the access is not
-// recorded.
+// Records of all host threads of a dispatch. Numbers start at 1; 0 means that the log is full and
+// the access is not recorded.
 class AccessLog {
  public:
   static constexpr uint32_t kChunk = 4096, kChunks = 1 << 14;
@@ -56,9 +57,11 @@ struct Cell {
   static constexpr uint32_t kId = (1u << 29) - 1;
   static constexpr uint32_t kAtomic = 1u << 31;    // write: by an atomic
   static constexpr uint32_t kInFlight = 1u << 30;  // write: a copy to LDS that has not landed
-  static constexpr uint32_t kManyAtomics = 1u << 29;  // write: other waves' or work-groups' atomics came before
-  static constexpr uint32_t kManyWaves = 1u << 31;    // read: by other waves of the work-group as well
-  static constexpr uint32_t kManyGroups = 1u << 30;   // read: by other work-groups as well
+  static constexpr uint32_t kManyAtomics =
+      1u << 29;  // write: other waves' or work-groups' atomics came before
+  static constexpr uint32_t kManyWaves = 1u
+                                         << 31;  // read: by other waves of the work-group as well
+  static constexpr uint32_t kManyGroups = 1u << 30;  // read: by other work-groups as well
   uint32_t write = 0, read = 0;
 };
 
