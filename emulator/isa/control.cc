@@ -77,6 +77,48 @@ void call(Wave &w, const Op &op) {
   jump(w, op);
 }
 
+// Forks run the smaller half of the lanes first and keep the other half's place in four scalar
+// registers; the stack pointer is MODE.CSP, bits 31:29 (CDNA3 ISA, S_CBRANCH_G_FORK,
+// S_CBRANCH_JOIN).
+constexpr uint32_t kCspShift = 29;
+void fork_to(Wave &w, const Op &op, uint64_t condition, uint64_t target) {
+  const uint64_t exec = exec_of(w), pass = condition & exec, fail = ~condition & exec;
+  if (pass == exec) return go_to(w, op, target);
+  if (fail == exec) return;
+  const bool fail_first = __builtin_popcountll(fail) < __builtin_popcountll(pass);
+  const uint64_t later = fail_first ? pass : fail,
+                 place = fail_first ? target : next_address(w, op);
+  uint32_t *saved = w.s + (w.mode >> kCspShift) * 4;
+  saved[0] = uint32_t(later);
+  saved[1] = uint32_t(later >> 32);
+  saved[2] = uint32_t(place);
+  saved[3] = uint32_t(place >> 32);
+  w.mode += 1u << kCspShift;
+  exec_of(w) = fail_first ? fail : pass;
+  if (!fail_first) go_to(w, op, target);
+}
+void g_fork(Wave &w, const Op &op) {
+  fork_to(w, op, scalar64(w, op, 0), scalar64(w, op, 1));
+}
+void i_fork(Wave &w, const Op &op) {
+  fork_to(w, op, scalar64(w, op, 0), next_address(w, op) + uint64_t(int64_t(op.imm) * 4));
+}
+void join(Wave &w, const Op &op) {
+  if (w.mode >> kCspShift == scalar32(w, op, 0)) return;
+  w.mode -= 1u << kCspShift;
+  const uint32_t *saved = w.s + (w.mode >> kCspShift) * 4;
+  exec_of(w) = saved[0] | uint64_t(saved[1]) << 32;
+  go_to(w, op, saved[2] | uint64_t(saved[3]) << 32);
+}
+
+// Nothing here resumes a halted wave.
+void halt(Wave &w, const Op &op) {
+  if (op.imm & 1) fault(w, op, -1, "halts the wave");
+}
+void send_and_halt(Wave &w, const Op &op) {
+  fault(w, op, -1, "halts the wave");
+}
+
 // s_waitcnt, gfx9 encoding: vmcnt in bits 3:0 and 15:14 (LLVM AMDGPUBaseInfo, getVmcntBitMask).
 void waitcnt(Wave &w, const Op &op) {
   const uint32_t vm = (uint32_t(op.imm) & 15) | (uint32_t(op.imm) >> 14 & 3) << 4;
@@ -157,7 +199,8 @@ const Row rows_control[] = {
     {"s_waitcnt", "=k", waitcnt},
     {"s_sleep", "=k", yield},
     {"s_setprio", "=k", nop},
-    {"s_sethalt", "=k", nop},
+    {"s_sethalt", "=k", halt},
+    {"s_sendmsghalt", "=k", send_and_halt},
     {"s_wakeup", "=k", nop},
     {"s_sendmsg", "=k", nop},
     {"s_incperflevel", "=k", nop},
@@ -168,6 +211,12 @@ const Row rows_control[] = {
     {"s_dcache_inv_vol", "=k", nop},
     {"s_dcache_wb", "=k", nop},
     {"s_dcache_wb_vol", "=k", nop},
+    {"s_dcache_discard", "*", nop, kRowMemory},
+    {"s_dcache_discard_x2", "*", nop, kRowMemory},
+    {"s_atc_probe", "*", nop, kRowMemory},
+    {"s_atc_probe_buffer", "*", nop, kRowMemory},
+    {"v_clrexcp", "*", nop, kRowNoVop},
+    {"buffer_invl2", "=k", nop},
     {"buffer_inv", "=k", nop},
     {"buffer_wbl2", "=k", nop},
     {"buffer_wbinvl1", "=k", nop},
@@ -182,6 +231,11 @@ const Row rows_control[] = {
     {"s_cbranch_execnz", "=k", branch<execnz>, kRowBranch},
     {"s_cbranch_cdbgsys", "=k", branch<never>, kRowBranch},
     {"s_cbranch_cdbguser", "=k", branch<never>, kRowBranch},
+    {"s_cbranch_cdbgsys_or_user", "=k", branch<never>, kRowBranch},
+    {"s_cbranch_cdbgsys_and_user", "=k", branch<never>, kRowBranch},
+    {"s_cbranch_g_fork", "=ll", g_fork},
+    {"s_cbranch_i_fork", "=lk", i_fork},
+    {"s_cbranch_join", "=i", join},
     {"s_call_b64", "l=k", call, kRowBranch},
     {"s_getpc_b64", "l=", getpc},
     {"s_setpc_b64", "=l", setpc},

@@ -26,6 +26,16 @@ std::string_view bare(std::string_view mnemonic, uint16_t &flags) {
   return mnemonic;
 }
 
+// gfx90a and gfx942 spell a copy to LDS as a load with the modifier lds.
+std::string row_name(std::string_view mnemonic, const Line &line) {
+  for (const std::string_view space : {"global_load_", "scratch_load_"})
+    if (mnemonic.substr(0, space.size()) == space)
+      for (const auto &modifier : line.modifiers)
+        if (modifier.first == "lds")
+          return std::string(space) + "lds_" + std::string(mnemonic.substr(space.size()));
+  return std::string(mnemonic);
+}
+
 // "[1,0,1]" -> bits 0, 1, 2
 bool bit_list(std::string_view text, uint8_t &bits) {
   bits = 0;
@@ -97,7 +107,7 @@ bool apply_modifier(std::string_view name, std::string_view value, const Row &ro
       op.flags |= kOffen;
     else if (name == "idxen")
       op.flags |= kIdxen;
-    else if (!is_one_of(name, {"sc1", "nt", "slc", "scc"}))
+    else if (!is_one_of(name, {"sc1", "nt", "slc", "scc", "format"}))
       unsupported();
   } else {
     unsupported();
@@ -128,7 +138,8 @@ std::string check(const Row &row, const Op &op) {
   }
   const char to = op.first_source ? op.o[0].type : 0;
   const bool packed = row.flags & kRowPacked;
-  if (op.flags & kClamp && !float_type(to) && !packed && !(row.flags & kRowIntClamp))
+  // Of a comparison, clamp only says which NaNs raise exceptions.
+  if (op.flags & kClamp && !float_type(to) && to != 'm' && !packed && !(row.flags & kRowIntClamp))
     return "modifier clamp is not emulated here";
   if (op.omod && !float_type(to)) return "output modifier on a result that is not floating point";
   if ((op.flags & (kDpp | kSdwa)) && (row.flags & kRowNoVop))
@@ -153,7 +164,7 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   op.architecture = architecture;
   const Line line = split_line(text);
   const std::string_view mnemonic = bare(line.mnemonic, op.flags);
-  const Found found = find_row(level, mnemonic);
+  const Found found = find_row(level, row_name(mnemonic, line));
   if (!found.row) {
     d.refusal = "this instruction is not emulated";
     return d;
@@ -167,6 +178,10 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   op.control = words[1];
   op.imm = 0;
   if (mnemonic.substr(0, 2) == "v_") op.flags |= kVector;
+  if (mnemonic.substr(0, 8) == "tbuffer_") {
+    op.cbsz = uint8_t(words[0] >> 19 & 15);  // data format
+    op.abid = uint8_t(words[0] >> 23 & 7);   // number format
+  }
   // Bits 11:8 of the first dword: the second operand of s_set_gpr_idx_on.
   if (mnemonic == "s_set_gpr_idx_on") op.imm = int32_t(words[0] >> 8 & 15);
   // The text leaves out a default op_sel_hi: all ones (Op), but 0 for v_fma_mix*.
@@ -211,10 +226,11 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   d.branch = row.flags & kRowBranch;
   // Three-source fp16 and 16-bit integer operations of gfx9 keep the other half of the register
   // (LLVM SIInstrInfo, the _gfx9 opcodes), as every operation does whose op_sel was written out.
-  if (!std::strncmp(row.shape, "h=hhh", 5) && (row.flags & kRowOpSel)) op.flags |= kOpSel;
   const char to = op.first_source ? op.o[0].type : 0;
+  const bool half = to == 'h' || to == 's';
+  if (half && op.operands - op.first_source == 3 && (row.flags & kRowOpSel)) op.flags |= kOpSel;
   if ((op.flags & (kSdwa | kDpp)) || op.omod || ((op.flags & kClamp) && float_type(to)) ||
-      ((op.flags & kOpSel) && to == 'h'))
+      ((op.flags & kOpSel) && half))
     op.flags |= kWriteSpecial;
   if (d.refusal.empty()) d.refusal = check(row, op);
   return d;

@@ -147,5 +147,21 @@ inline float rsq_lane(float value) {
   return nan_of(float(1.0 / __builtin_sqrt(double(x))), x, x);
 }
 
+constexpr double kTwoPi = 6.283185307179586476925;
+inline float turn(float x) {
+  return x - __builtin_floorf(x);
+}
+// V_SIN_F32: input in turns, valid to +-256; beyond that 0 (sin) and 1 (cos).
+inline float sin_lane(float v) {
+  const float x = flush(v);
+  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 0.0f : as_f(0x7fc00000);
+  return flush(float(__builtin_sin(double(turn(x)) * kTwoPi)));
+}
+inline float cos_lane(float v) {
+  const float x = flush(v);
+  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 1.0f : as_f(0x7fc00000);
+  return flush(float(__builtin_cos(double(turn(x)) * kTwoPi)));
+}
+
 }  // namespace
 }  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

@@ -6,17 +6,17 @@ namespace {
 
 enum Space { kGlobal, kFlat, kScratch };
 
-// Addresses of a load whose data is operand 0, or of a store whose data is operand 1; false after a
-// fault or when no lane is enabled.
+// Addresses from the vector operand n and the scalar operand n_base; false after a fault or when no
+// lane is enabled.
 template <Space S>
-inline bool locate(Wave &w, const Op &op, bool store, uint32_t bytes, uint64_t *a) {
+inline bool locate(Wave &w, const Op &op, int n, int n_base, bool write, uint32_t bytes,
+                   uint64_t *a) {
   const uint64_t mask = exec_of(w);
   ++w.vm_issued;
   if (!mask) return false;
   if (S == kScratch) {
     // Architected flat scratch: offset = vector + scalar + immediate into the work-item's own
     // segment.
-    const int n = store ? 0 : 1, n_base = 2;
     const uint32_t base =
         (op.o[n_base].kind == Kind::kOff ? 0 : scalar32(w, op, n_base)) + uint32_t(op.imm);
     const uint32_t *v = op.o[n].kind == Kind::kVector ? vrow(w, op, n) : nullptr;
@@ -31,11 +31,17 @@ inline bool locate(Wave &w, const Op &op, bool store, uint32_t bytes, uint64_t *
     }
     return true;
   }
-  global_addresses(w, op, store ? 0 : 1, S == kGlobal ? 2 : -1, a);
+  global_addresses(w, op, n, S == kGlobal ? n_base : -1, a);
   uint64_t checked = mask;
   if (S == kFlat && !resolve_flat(w, op, a, mask, bytes, &checked)) return false;
   if (!checked) return true;
-  return store ? writable(w, op, a, checked, bytes) : readable(w, op, a, checked, bytes);
+  return write ? writable(w, op, a, checked, bytes) : readable(w, op, a, checked, bytes);
+}
+
+// A load's data is operand 0, a store's operand 1.
+template <Space S>
+inline bool locate(Wave &w, const Op &op, bool store, uint32_t bytes, uint64_t *a) {
+  return locate<S>(w, op, store ? 0 : 1, 2, store, bytes, a);
 }
 
 template <Space S, int kWords>
@@ -66,14 +72,11 @@ void store_sub(Wave &w, const Op &op) {
 
 // LDS address = M0 + instruction offset + lane * size (CDNA3 ISA, "GLOBAL_LOAD_LDS"; gfx950 has
 // more than 64 KiB of LDS, so M0 is used whole).
-template <class T, int kBytes>
+template <Space S, class T, int kBytes>
 void load_lds(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   const uint64_t mask = exec_of(w);
-  ++w.vm_issued;
-  if (!mask) return;
-  global_addresses(w, op, 0, 1, a);
-  if (!readable(w, op, a, mask, sizeof(T))) return;
+  if (!locate<S>(w, op, 0, 1, false, sizeof(T), a)) return;
   alignas(64) uint8_t data[64 * kBytes];
   FOR_EACH_LANE(i, mask) {
     if constexpr (sizeof(T) < 4) {
@@ -120,19 +123,20 @@ struct Wide16 {
       {prefix "_store_short", "=" store_shape, store_sub<space, uint16_t, 0>, kRowMemory}, {     \
     prefix "_store_short_d16_hi", "=" store_shape, store_sub<space, uint16_t, 16>, kRowMemory    \
   }
+#define LDS_COPY(prefix, space)                                                       \
+  {prefix "_load_lds_dword", "=oo", load_lds<space, uint32_t, 4>, kRowMemory},        \
+      {prefix "_load_lds_dwordx3", "=oo", load_lds<space, Wide12, 12>, kRowMemory},   \
+      {prefix "_load_lds_dwordx4", "=oo", load_lds<space, Wide16, 16>, kRowMemory},   \
+      {prefix "_load_lds_ubyte", "=oo", load_lds<space, uint8_t, 4>, kRowMemory},     \
+      {prefix "_load_lds_sbyte", "=oo", load_lds<space, int8_t, 4>, kRowMemory},      \
+      {prefix "_load_lds_ushort", "=oo", load_lds<space, uint16_t, 4>, kRowMemory}, { \
+    prefix "_load_lds_sshort", "=oo", load_lds<space, int16_t, 4>, kRowMemory         \
+  }
 
 const Row rows_global[] = {
-    SPACE("global", kGlobal, "oo", "oio"),
-    SPACE("flat", kFlat, "o", "oi"),
-    SPACE("scratch", kScratch, "oo", "oio"),
-    {"global_load_lds_dword", "=oo", load_lds<uint32_t, 4>, kRowMemory},
-    {"global_load_lds_dwordx3", "=oo", load_lds<Wide12, 12>, kRowMemory},
-    {"global_load_lds_dwordx4", "=oo", load_lds<Wide16, 16>, kRowMemory},
-    {"global_load_lds_ubyte", "=oo", load_lds<uint8_t, 4>, kRowMemory},
-    {"global_load_lds_sbyte", "=oo", load_lds<int8_t, 4>, kRowMemory},
-    {"global_load_lds_ushort", "=oo", load_lds<uint16_t, 4>, kRowMemory},
-    {"global_load_lds_sshort", "=oo", load_lds<int16_t, 4>, kRowMemory},
-    {nullptr, nullptr, nullptr},
+    SPACE("global", kGlobal, "oo", "oio"),   SPACE("flat", kFlat, "o", "oi"),
+    SPACE("scratch", kScratch, "oo", "oio"), LDS_COPY("global", kGlobal),
+    LDS_COPY("scratch", kScratch),           {nullptr, nullptr, nullptr},
 };
 
 }  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

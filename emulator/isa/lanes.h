@@ -178,7 +178,8 @@ inline uint32_t sdwa_select(uint32_t x, uint32_t sel, bool sext) {
     const bool sext = o.mods & kSext;
     if (sel != 6) LANES t[i] = sdwa_select(t[i], sel, sext);
   }
-  if (o.type == 'h' && (op.flags & kOpSel) && (op.op_sel >> source & 1)) LANES t[i] >>= 16;
+  if ((o.type == 'h' || o.type == 's') && (op.flags & kOpSel) && (op.op_sel >> source & 1))
+    LANES t[i] >>= 16;
   if (o.mods & (kNeg | kAbs)) {
     const uint32_t sign = sign_bit(o.type);
     uint32_t *top = rows == 2 ? t + 64 : t;
@@ -296,9 +297,9 @@ inline void spread_mask(uint64_t mask, uint32_t *t) {
       }
     }
   }
-  // fp16 results keep the other half of the register when op_sel chooses one; without it gfx9
+  // 16-bit results keep the other half of the register when op_sel chooses one; without it gfx9
   // clears the high half.
-  if (o.type == 'h' && (op.flags & kOpSel)) {
+  if ((o.type == 'h' || o.type == 's') && (op.flags & kOpSel)) {
     const bool high = op.op_sel >> (op.operands - op.first_source) & 1;
     for (int i = 0; i < 64; ++i)
       out[i] =

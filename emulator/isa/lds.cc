@@ -155,21 +155,50 @@ void permute(Wave &w, const Op &op) {
     if (exec_of(w) >> i & 1) w.out[(a[i] + uint32_t(op.imm)) >> 2 & 63] = d[i];
   write_rows(w, op, 1);
 }
-// Offset bit 15: quad permutation; else and, or, xor masks inside 32 lanes (CDNA3 ISA,
-// DS_SWIZZLE_B32).
+// Source lane of DS_SWIZZLE_B32 inside 32 lanes (Vega ISA): FFT mode reverses the bits that the
+// mask leaves, rotation moves them, quads permute, and the general form has and, or and xor masks.
+inline int swizzle_source(uint32_t pattern, int lane) {
+  const uint32_t i = uint32_t(lane) & 31, mask = pattern & 31;
+  uint32_t from;
+  if (pattern >= 0xe000) {
+    const uint32_t reversed = (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
+    from = reversed >> __builtin_popcount(mask) | (i & mask);
+  } else if (pattern >= 0xc000) {
+    const uint32_t by = pattern >> 5 & 31, turned = pattern >> 10 & 1 ? i - by : i + by;
+    from = (i & mask) | (turned & 31 & ~mask);
+  } else if (pattern & 0x8000) {
+    from = (i & ~3u) | (pattern >> (2 * (i & 3)) & 3);
+  } else {
+    from = ((i & mask) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31);
+  }
+  return (lane & 32) | int(from);
+}
 void swizzle(Wave &w, const Op &op) {
   const uint32_t *d = source(w, op, 1), pattern = uint32_t(op.imm) & 0xffff;
   const uint64_t exec = exec_of(w);
-  if (pattern >= 0xc000) return fault(w, op, -1, "swizzle rotate and FFT modes are not emulated");
   for (int i = 0; i < 64; ++i) {
-    const int from =
-        pattern & 0x8000
-            ? (i & ~3) | int(pattern >> (2 * (i & 3)) & 3)
-            : (i & 32) | int(((uint32_t(i & 31) & (pattern & 31)) | (pattern >> 5 & 31)) ^
-                             (pattern >> 10 & 31));
+    const int from = swizzle_source(pattern, i);
     w.out[i] = exec >> from & 1 ? d[from] : 0;
   }
   write_rows(w, op, 1);
+}
+// Address = M0[15:0] + offset + 4 * lane.
+inline void lane_addresses(Wave &w, uint32_t *a) {
+  const uint32_t base = w.s[kM0] & 0xffff;
+  LANES a[i] = base + 4 * uint32_t(i);
+}
+void read_addtid(Wave &w, const Op &op) {
+  alignas(64) uint32_t lane[64], a[64];
+  lane_addresses(w, lane);
+  if (!addresses(w, op, lane, uint32_t(op.imm), 4, a)) return;
+  gather<1>(w, a, 0);
+  write_rows(w, op, 1);
+}
+void write_addtid(Wave &w, const Op &op) {
+  alignas(64) uint32_t lane[64], a[64];
+  lane_addresses(w, lane);
+  if (!addresses(w, op, lane, uint32_t(op.imm), 4, a)) return;
+  scatter<1>(w, a, row(w, op, 0));
 }
 void nop(Wave &, const Op &) {}
 
@@ -210,6 +239,8 @@ const Row rows_lds[] = {
     {"ds_bpermute_b32", "i=ii", bpermute, kRowDs},
     {"ds_permute_b32", "i=ii", permute, kRowDs},
     {"ds_swizzle_b32", "i=i", swizzle, kRowDs},
+    {"ds_read_addtid_b32", "i=", read_addtid, kRowDs},
+    {"ds_write_addtid_b32", "=i", write_addtid, kRowDs},
     {"ds_nop", "=*", nop, kRowDs},
     {nullptr, nullptr, nullptr},
 };

@@ -79,7 +79,7 @@ struct Op {
   uint8_t operands = 0;
   uint8_t omod = 0;                                              // 1: *2, 2: *4, 3: /2
   uint8_t op_sel = 0, op_sel_hi = 0xff, neg_lo = 0, neg_hi = 0;  // one bit per source
-  uint8_t cbsz = 0, abid = 0, blgp = 0;
+  uint8_t cbsz = 0, abid = 0, blgp = 0;  // typed buffer accesses: data and number format
   FpClass fp = FpClass::kNone;
   Architecture architecture = Architecture::kGfx950;
   uint8_t first_source = 0;  // number of destination operands

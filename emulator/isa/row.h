@@ -7,9 +7,10 @@
 // Shape: destinations, '=', sources, one letter per operand in the order of the disassembler's
 // text:
 //   i 32 bits   l 64 bits, 32-bit literals zero-extended   L 64 bits, literals sign-extended
-//   f fp32      d fp64      h fp16      b bf16      p packed pair of 16-bit floats      P packed
-//   pair of fp32 m lane mask (scalar pair)    o address operand, may be `off` k (last) nothing is
-//   parsed: simm16 of the encoding x the text operand is skipped
+//   f fp32      d fp64      h fp16      b bf16      s 16-bit integer
+//   p packed pair of 16-bit floats      P packed pair of fp32      m lane mask (scalar pair)    o
+//   address operand, may be `off` k (last) nothing is parsed: simm16 of the encoding x the text
+//   operand is skipped
 //   * (last) any number of further operands
 // '&' instead of '=': the first destination is read as well.
 #pragma once
@@ -39,13 +40,34 @@ struct Row {
 };
 
 // One table per family and SIMD level.
-#define FLYDSL_EMU_FAMILIES(X)                                                                   \
-  X(salu)                                                                                        \
-  X(control)                                                                                     \
-  X(smem)                                                                                        \
-  X(valu_f32) X(valu_f64) X(valu_f16) X(valu_int) X(valu_int64) X(valu_cmp) X(convert)           \
-      X(convert_small) X(convert_scale) X(packed) X(lane) X(mfma) X(lds) X(lds_atomic) X(global) \
-          X(atomic) X(buffer) X(buffer_atomic)
+// clang-format off: one family a line, so that additions do not meet
+#define FLYDSL_EMU_FAMILIES(X) \
+  X(salu)                      \
+  X(control)                   \
+  X(smem)                      \
+  X(smem_write)                \
+  X(valu_f32)                  \
+  X(valu_f64)                  \
+  X(valu_f16)                  \
+  X(valu_int)                  \
+  X(valu_int16)                \
+  X(valu_int64)                \
+  X(valu_byte)                 \
+  X(valu_cmp)                  \
+  X(convert)                   \
+  X(convert_small)             \
+  X(convert_scale)             \
+  X(packed)                    \
+  X(lane)                      \
+  X(mfma)                      \
+  X(lds)                       \
+  X(lds_atomic)                \
+  X(global)                    \
+  X(atomic)                    \
+  X(buffer)                    \
+  X(buffer_atomic)             \
+  X(buffer_format)
+// clang-format on
 
 #define FLYDSL_EMU_DECLARE(family) extern const Row rows_##family[];
 namespace base {

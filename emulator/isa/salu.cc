@@ -241,6 +241,15 @@ void movrels(Wave &w, const Op &op) {
   set32(w, op, 0, w.s[index]);
   if (kWide) w.s[op.o[0].index + 1] = w.s[index + 1];
 }
+template <bool kWide>
+void movreld(Wave &w, const Op &op) {
+  const u64 x = kWide ? scalar64(w, op, 1) : scalar32(w, op, 1);
+  const u32 index = op.o[0].index + w.s[kM0];
+  if (index + kWide > 107)
+    return fault_value(w, op, -1, "relative scalar register out of range, number", index);
+  w.s[index] = u32(x);
+  if (kWide) w.s[index + 1] = u32(x >> 32);
+}
 
 }  // namespace
 
@@ -291,6 +300,8 @@ const Row rows_salu[] = {
     U1("s_brev_b32", kKeep, reverse64(a) >> 32),
     Q1("s_brev_b64", kKeep, reverse64(a)),
     Q1("s_wqm_b64", kNonZero, wqm(a)),
+    U1("s_wqm_b32", kNonZero, wqm(a)),
+    U1("s_quadmask_b32", kNonZero, quadmask(a)),
     Q1("s_quadmask_b64", kNonZero, quadmask(a)),
     U1("s_bcnt0_i32_b32", kNonZero, 32 - __builtin_popcount(a)),
     U1("s_bcnt1_i32_b32", kNonZero, __builtin_popcount(a)),
@@ -314,6 +325,8 @@ const Row rows_salu[] = {
     {"s_bitreplicate_b64_b32", "l=i", bitreplicate},
     {"s_movrels_b32", "i=i", movrels<false>},
     {"s_movrels_b64", "l=l", movrels<true>},
+    {"s_movreld_b32", "i=i", movreld<false>},
+    {"s_movreld_b64", "l=l", movreld<true>},
     SAVE("and", a &exec),
     SAVE("or", a | exec),
     SAVE("xor", a ^ exec),

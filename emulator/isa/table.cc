@@ -33,7 +33,7 @@ const Family kFamilies[] = {FLYDSL_EMU_FAMILIES(FLYDSL_EMU_FAMILY)};
 
 bool is_integer(const char *name) {
   for (const char *n :
-       {"salu", "control", "smem", "valu_int", "valu_int64", "lane", "lds", "global", "buffer"})
+       {"salu", "control", "smem", "valu_int", "valu_int16", "valu_int64", "valu_byte", "smem_write", "lane", "lds", "global", "buffer"})
     if (!std::strcmp(n, name)) return true;
   return false;
 }

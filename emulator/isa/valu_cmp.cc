@@ -155,8 +155,8 @@ void cmp_class_f64(Wave &w, const Op &op) {
 const Row rows_valu_cmp[] = {
     INTEGER("u32", "m=ii", narrow, to_u),
     INTEGER("i32", "m=ii", narrow, to_i),
-    INTEGER("u16", "m=hh", narrow, to_u16),
-    INTEGER("i16", "m=hh", narrow, to_i16),
+    INTEGER("u16", "m=ss", narrow, to_u16),
+    INTEGER("i16", "m=ss", narrow, to_i16),
     INTEGER("u64", "m=ll", broad, to_q),
     INTEGER("i64", "m=LL", broad, to_l),
     FLOAT("f32", "m=ff", narrow, to_f),

@@ -71,6 +71,39 @@ inline uint32_t div_fixup(uint32_t q, uint32_t d, uint32_t n) {
 inline float exact(float r, float x) {
   return nan_of(r, x, x);
 }
+// V_MAD_F16 and its forms round twice and flush denormals.
+inline float flush_half(float x) {
+  return __builtin_fabsf(x) < 0x1p-14f ? as_f(as_u(x) & 0x80000000u) : x;
+}
+inline uint32_t mad_half(uint32_t a, uint32_t b, uint32_t c) {
+  const float x = flush_half(half_value(a)), y = flush_half(half_value(b)),
+              z = flush_half(half_value(c));
+  const float product = flush_half(half_value(half_round(mul(x, y))));
+  return half_round(flush_half(half_value(half_round(add(product, z)))));
+}
+inline float fract_half(float x) {
+  const float r = half_value(half_round(x - __builtin_floorf(x)));
+  return nan_of(r >= 1.0f ? half_value(0x3bff) : r, x, x);
+}
+// x = m * 2^e with 1/2 <= |m| < 1.
+inline bool has_exponent(uint32_t a) {
+  return (a & 0x7c00) != 0x7c00 && (a & 0x7fff);
+}
+inline uint32_t frexp_exponent(uint32_t a) {
+  const uint32_t e = as_u(half_value(a)) >> 23 & 0xff;
+  return has_exponent(a) ? (e - 126) & 0xffff : 0;
+}
+inline uint32_t frexp_mantissa(uint32_t a) {
+  const uint32_t u = as_u(half_value(a));
+  return has_exponent(a)         ? half_round(as_f((u & 0x807fffffu) | 0x3f000000u))
+         : (a & 0x7fff) > 0x7c00 ? (a & 0xffff) | 0x200
+                                 : a & 0xffff;
+}
+inline uint32_t ldexp_half(uint32_t a, uint32_t n) {
+  const int32_t by = int16_t(n), k = by > 64 ? 64 : by < -64 ? -64 : by;
+  const float x = half_value(a), scale = as_f(uint32_t(k + 127) << 23);
+  return half_round(nan_of(x * scale, x, x));
+}
 // fp16 transcendentals accept and return denormals.
 inline float exp_half(float x) {
   return exp2_lane(x);
@@ -87,13 +120,26 @@ const Row rows_valu_f16[] = {
     {"v_subrev_f16", "h=hh", h_hh<[](float a, float b) { return sub(b, a); }>, kRowOpSel},
     {"v_mul_f16", "h=hh", h_hh<[](float a, float b) { return mul(a, b); }>, kRowOpSel},
     {"v_fma_f16", "h=hhh", u_uuu<fma_half>, kRowOpSel},
+    {"v_fma_legacy_f16", "h=hhh", u_uuu<fma_half>},
     {"v_fmac_f16", "h&hh", u_uuD<fma_half>},
+    {"v_mad_f16", "h=hhh", u_uuu<mad_half>, kRowOpSel},
+    {"v_mad_legacy_f16", "h=hhh", u_uuu<mad_half>},
+    {"v_mac_f16", "h&hh", u_uuD<mad_half>},
+    {"v_madmk_f16", "h=hhh", u_uuu<mad_half>},
+    {"v_madak_f16", "h=hhh", u_uuu<mad_half>},
+    {"v_ldexp_f16", "h=hs", u_uu<ldexp_half>},
+    {"v_fract_f16", "h=h", h_h<fract_half>},
+    {"v_frexp_exp_i16_f16", "s=h", u_u<frexp_exponent>},
+    {"v_frexp_mant_f16", "h=h", u_u<frexp_mantissa>},
+    {"v_sin_f16", "h=h", h_h<sin_lane>},
+    {"v_cos_f16", "h=h", h_h<cos_lane>},
     {"v_min_f16", "h=hh", min_max<min_half>, kRowOpSel},
     {"v_max_f16", "h=hh", min_max<max_half>, kRowOpSel},
     {"v_min3_f16", "h=hhh", three<0>, kRowOpSel},
     {"v_max3_f16", "h=hhh", three<1>, kRowOpSel},
     {"v_med3_f16", "h=hhh", three<2>, kRowOpSel},
     {"v_div_fixup_f16", "h=hhh", u_uuu<div_fixup>, kRowOpSel},
+    {"v_div_fixup_legacy_f16", "h=hhh", u_uuu<div_fixup>},
     {"v_floor_f16", "h=h", h_h<[](float a) { return exact(__builtin_floorf(a), a); }>},
     {"v_ceil_f16", "h=h", h_h<[](float a) { return exact(__builtin_ceilf(a), a); }>},
     {"v_trunc_f16", "h=h", h_h<[](float a) { return exact(__builtin_truncf(a), a); }>},

@@ -133,23 +133,33 @@ inline float frexp_mantissa(float x) {
   const uint64_t q = as_q(double(x));
   return float(as_d((q & 0x800fffffffffffffull) | 0x3fe0000000000000ull));
 }
-constexpr double kTwoPi = 6.283185307179586476925;
-inline float turn(float x) {
-  return x - __builtin_floorf(x);
-}
-// V_SIN_F32: input in turns, valid to +-256; beyond that 0 (sin) and 1 (cos).
-inline float sin_lane(float v) {
-  const float x = flush(v);
-  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 0.0f : as_f(0x7fc00000);
-  return flush(float(__builtin_sin(double(turn(x)) * kTwoPi)));
-}
-inline float cos_lane(float v) {
-  const float x = flush(v);
-  if (!(__builtin_fabsf(x) <= 256.0f)) return x - x == 0 ? 1.0f : as_f(0x7fc00000);
-  return flush(float(__builtin_cos(double(turn(x)) * kTwoPi)));
-}
 inline float mul_legacy(float a, float b) {
   return a == 0 || b == 0 ? 0.0f : mul(a, b);
+}
+inline float mad_legacy(float a, float b, float c) {
+  return flush(add(flush(mul_legacy(flush(a), flush(b))), flush(c)));
+}
+// Cube map face, coordinates and major axis of (x, y, z) (CDNA3 ISA, V_CUBEID_F32 and others).
+enum Axis { kX, kY, kZ };
+inline Axis major_axis(float x, float y, float z) {
+  const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
+  return az >= ax && az >= ay ? kZ : ay >= ax ? kY : kX;
+}
+inline float cube_id(float x, float y, float z) {
+  const Axis axis = major_axis(x, y, z);
+  const float along = axis == kZ ? z : axis == kY ? y : x;
+  return float(2 * axis) + (along < 0 ? 1.0f : 0.0f);
+}
+inline float cube_s(float x, float y, float z) {
+  const Axis axis = major_axis(x, y, z);
+  return axis == kZ ? (z < 0 ? -x : x) : axis == kY ? x : x < 0 ? z : -z;
+}
+inline float cube_t(float x, float y, float z) {
+  return major_axis(x, y, z) == kY ? (y < 0 ? -z : z) : -y;
+}
+inline float cube_major(float x, float y, float z) {
+  const Axis axis = major_axis(x, y, z);
+  return mul(axis == kZ ? z : axis == kY ? y : x, 2.0f);
 }
 inline float rounded(float r, float x) {
   return nan_of(r, x, x);
@@ -178,6 +188,11 @@ const Row rows_valu_f32[] = {
     {"v_fmaak_f32", "f=fff", f_fff<fma_text>},
     {"v_mad_f32", "f=fff", f_fff<mad>},
     {"v_mac_f32", "f&ff", f_ffD<mad>},
+    {"v_mad_legacy_f32", "f=fff", f_fff<mad_legacy>},
+    {"v_cubeid_f32", "f=fff", f_fff<cube_id>},
+    {"v_cubesc_f32", "f=fff", f_fff<cube_s>},
+    {"v_cubetc_f32", "f=fff", f_fff<cube_t>},
+    {"v_cubema_f32", "f=fff", f_fff<cube_major>},
     {"v_madmk_f32", "f=fff", f_fff<mad>},
     {"v_madak_f32", "f=fff", f_fff<mad>},
     {"v_floor_f32", "f=f", f_f<[](float a) { return rounded(__builtin_floorf(a), a); }>},
@@ -187,6 +202,8 @@ const Row rows_valu_f32[] = {
     {"v_fract_f32", "f=f", f_f<fract>},
     {"v_exp_f32", "f=f", f_f<exp2_lane>},
     {"v_log_f32", "f=f", f_f<log2_lane>},
+    {"v_exp_legacy_f32", "f=f", f_f<exp2_lane>},
+    {"v_log_legacy_f32", "f=f", f_f<log2_lane>},
     {"v_rcp_f32", "f=f", f_f<rcp_lane>},
     {"v_rcp_iflag_f32", "f=f", f_f<rcp_lane>},
     {"v_rsq_f32", "f=f", f_f<rsq_lane>},

@@ -151,6 +151,31 @@ inline uint64_t div_fixup(uint64_t u0, uint64_t u1, uint64_t u2) {
   return (u0 & body) | sign;
 }
 
+// V_TRIG_PREOP_F64 (CDNA3 ISA): 53 bits of 2/pi from bit `shift` after the binary point, at their
+// weight; 1201 bits are known.
+constexpr uint64_t kTwoOverPi[] = {
+    0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull,
+    0xb7246e3a424dd2e0ull, 0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull,
+    0xe99c7026b45f7e41ull, 0x3991d639835339f4ull, 0x9c845f8bbdf9283bull, 0x1ff897ffde05980full,
+    0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull, 0x7527bac7ebe5f17bull,
+    0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b0000ull};
+inline uint64_t two_over_pi_bits(uint32_t shift) {
+  const uint32_t word = shift / 64, bit = shift % 64;
+  const uint64_t high = word < 19 ? kTwoOverPi[word] : 0,
+                 low = word + 1 < 19 ? kTwoOverPi[word + 1] : 0;
+  return (bit ? high << bit | low >> (64 - bit) : high) >> 11;
+}
+void trig_preop(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *n = source(w, op, 2);
+  for (int i = 0; i < 64; ++i) {
+    const int e = exponent(wide(a, i));
+    const int shift = int(n[i] & 31) * 53 + (e > 1077 ? e - 1077 : 0);
+    const int scale = -53 - shift + (e >= 1968 ? 128 : 0);
+    set_wide(w.out, i, as_q(__builtin_ldexp(double(two_over_pi_bits(uint32_t(shift))), scale)));
+  }
+  finish(w, op, w.out, 2);
+}
+
 // Approximations on hardware; exactly rounded here.
 inline uint64_t rcp(uint64_t a) {
   return unary(1.0 / as_d(a), a);
@@ -182,6 +207,7 @@ const Row rows_valu_f64[] = {
     {"v_rcp_f64", "d=d", q_q<rcp>},
     {"v_rsq_f64", "d=d", q_q<rsq>},
     {"v_sqrt_f64", "d=d", q_q<root>},
+    {"v_trig_preop_f64", "d=di", trig_preop},
     {"v_div_scale_f64", "dm=ddd", div_scale},
     {"v_div_fmas_f64", "d=ddd", div_fmas},
     {"v_div_fixup_f64", "d=ddd", q_qqq<div_fixup>},

@@ -1,5 +1,5 @@
-// 32-bit and 16-bit integer and bit operations on lanes.
-#include "emulator/isa/lanes.h"
+// 32-bit integer and bit operations on lanes.
+#include "emulator/isa/saturate.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
@@ -12,9 +12,6 @@ inline i32 i24(u32 x) {
 }
 inline u32 u24(u32 x) {
   return x & 0xffffff;
-}
-inline i32 i16(u32 x) {
-  return int16_t(x);
 }
 inline u32 min_u(u32 a, u32 b) {
   return a < b ? a : b;
@@ -62,14 +59,11 @@ inline u32 sub_us(u32 a, u32 b) {
 inline u32 rsub_us(u32 a, u32 b) {
   return sub_us(b, a);
 }
-inline u32 sat_i(int64_t x) {
-  return u32(x > 0x7fffffff ? 0x7fffffff : x < -0x7fffffffll - 1 ? i32(0x80000000) : x);
-}
 inline u32 add_is(u32 a, u32 b) {
-  return sat_i(int64_t(i32(a)) + i32(b));
+  return saturate_i32(int64_t(i32(a)) + i32(b));
 }
 inline u32 sub_is(u32 a, u32 b) {
-  return sat_i(int64_t(i32(a)) - i32(b));
+  return saturate_i32(int64_t(i32(a)) - i32(b));
 }
 
 // d, carry = a + b + c, for the carry forms.
@@ -165,14 +159,6 @@ inline u32 align_bit(u32 a, u32 b, u32 n) {
 inline u32 align_byte(u32 a, u32 b, u32 n) {
   return u32((uint64_t(a) << 32 | b) >> (8 * (n & 3)));
 }
-inline u32 sad8(u32 a, u32 b, u32 c) {
-  for (int k = 0; k < 32; k += 8) {
-    const i32 d = i32(a >> k & 0xff) - i32(b >> k & 0xff);
-    c += u32(d < 0 ? -d : d);
-  }
-  return c;
-}
-
 // D = table[bit of S0, S1, S2], bit by bit: 8-entry truth table in the modifier fields of the
 // encoding.
 void bitop3(Wave &w, const Op &op) {
@@ -187,11 +173,6 @@ void bitop3(Wave &w, const Op &op) {
            (m[7] & x & y & z);
   }
   finish(w, op, d);
-}
-
-template <auto F>
-void h16_uu(Wave &w, const Op &op) {
-  u_uu<[](u32 a, u32 b) { return u32(F(a & 0xffff, b & 0xffff)) & 0xffff; }>(w, op);
 }
 
 void mov64(Wave &w, const Op &op) {
@@ -221,11 +202,6 @@ void swap(Wave &w, const Op &op) {
   {                                                                     \
     name, "i=iii", u_uuu<[](u32 a, u32 b, u32 c) { return u32(expr); }> \
   }
-#define H2(name, expr)                                                      \
-  {                                                                         \
-    name, "h=hh", h16_uu<[](u32 a, u32 b) { return u32(expr); }>, kRowOpSel \
-  }
-
 const Row rows_valu_int[] = {
     I1("v_mov_b32", a),
     I1("v_not_b32", ~a),
@@ -265,8 +241,10 @@ const Row rows_valu_int[] = {
     I2("v_mul_lo_u32", a *b),
     I2("v_mul_hi_u32", mul_hi_u(a, b)),
     I2("v_mul_hi_i32", mul_hi_i(a, b)),
-    I2("v_mul_i32_i24", u32(i24(a)) * u32(i24(b))),
-    I2("v_mul_u32_u24", u24(a) * u24(b)),
+    {"v_mul_i32_i24", "i=ii", signed2<[](u32 a, u32 b) { return int64_t(i24(a)) * i24(b); }>,
+     kRowIntClamp},
+    {"v_mul_u32_u24", "i=ii", unsigned2<[](u32 a, u32 b) { return uint64_t(u24(a)) * u24(b); }>,
+     kRowIntClamp},
     I2("v_mul_hi_i32_i24", int64_t(i24(a)) * i24(b) >> 32),
     I2("v_mul_hi_u32_u24", uint64_t(u24(a)) * u24(b) >> 32),
     I2("v_bfm_b32", mask_width(a) << (b & 31)),
@@ -286,31 +264,23 @@ const Row rows_valu_int[] = {
     I3("v_perm_b32", perm(a, b, c)),
     I3("v_alignbit_b32", align_bit(a, b, c)),
     I3("v_alignbyte_b32", align_byte(a, b, c)),
-    I3("v_mad_i32_i24", u32(i24(a)) * u32(i24(b)) + c),
-    I3("v_mad_u32_u24", u24(a) * u24(b) + c),
+    {"v_mad_i32_i24", "i=iii",
+     signed3<[](u32 a, u32 b, u32 c) { return int64_t(i24(a)) * i24(b) + i32(c); }>, kRowIntClamp},
+    {"v_mad_u32_u24", "i=iii",
+     unsigned3<[](u32 a, u32 b, u32 c) { return uint64_t(u24(a)) * u24(b) + c; }>, kRowIntClamp},
+    {"v_mad_i32_i16", "i=ssi",
+     signed3<[](u32 a, u32 b, u32 c) { return int64_t(int16_t(a)) * int16_t(b) + i32(c); }>,
+     kRowIntClamp | kRowOpSel},
+    {"v_mad_u32_u16", "i=ssi",
+     unsigned3<[](u32 a, u32 b, u32 c) { return uint64_t(a & 0xffff) * (b & 0xffff) + c; }>,
+     kRowIntClamp | kRowOpSel},
     I3("v_min3_u32", min_u(min_u(a, b), c)),
     I3("v_max3_u32", max_u(max_u(a, b), c)),
     I3("v_med3_u32", med_u(a, b, c)),
     I3("v_min3_i32", min_i(min_i(a, b), c)),
     I3("v_max3_i32", max_i(max_i(a, b), c)),
     I3("v_med3_i32", med_i(a, b, c)),
-    I3("v_sad_u8", sad8(a, b, c)),
-    I3("v_sad_u32", (a > b ? a - b : b - a) + c),
     {"v_bitop3_b32", "i=iii", bitop3},
-    H2("v_add_u16", a + b),
-    H2("v_sub_u16", a - b),
-    H2("v_subrev_u16", b - a),
-    H2("v_mul_lo_u16", a *b),
-    H2("v_lshlrev_b16", b << (a & 15)),
-    H2("v_lshrrev_b16", b >> (a & 15)),
-    H2("v_ashrrev_i16", i16(b) >> (a & 15)),
-    H2("v_min_u16", min_u(a, b)),
-    H2("v_max_u16", max_u(a, b)),
-    H2("v_min_i16", min_i(u32(i16(a)), u32(i16(b)))),
-    H2("v_max_i16", max_i(u32(i16(a)), u32(i16(b)))),
-    {"v_mad_u16", "h=hhh", u_uuu<[](u32 a, u32 b, u32 c) { return (a * b + c) & 0xffff; }>,
-     kRowOpSel},
-    {"v_mad_legacy_u16", "h=hhh", u_uuu<[](u32 a, u32 b, u32 c) { return (a * b + c) & 0xffff; }>},
     {nullptr, nullptr, nullptr},
 };
 

@@ -13,12 +13,15 @@ void mad64(Wave &w, const Op &op) {
     if (kSigned) {
       const int64_t product = int64_t(int32_t(a[i])) * int32_t(b[i]);
       const uint64_t r = uint64_t(product) + add;
-      carry |= uint64_t(__int128(product) + __int128(int64_t(add)) != __int128(int64_t(r))) << i;
-      set_wide(w.out, i, r);
+      const bool over = __int128(product) + __int128(int64_t(add)) != __int128(int64_t(r));
+      carry |= uint64_t(over) << i;
+      // Both addends have one sign when the sum leaves the range.
+      const uint64_t limit = product < 0 ? uint64_t(1) << 63 : ~uint64_t(0) >> 1;
+      set_wide(w.out, i, over && (op.flags & kClamp) ? limit : r);
     } else {
       const uint64_t r = uint64_t(a[i]) * b[i] + add;
       carry |= uint64_t(r < add) << i;
-      set_wide(w.out, i, r);
+      set_wide(w.out, i, r < add && (op.flags & kClamp) ? ~uint64_t(0) : r);
     }
   }
   finish(w, op, w.out, 2);
@@ -55,8 +58,8 @@ void lshl_add(Wave &w, const Op &op) {
 }  // namespace
 
 const Row rows_valu_int64[] = {
-    {"v_mad_u64_u32", "lm=iil", mad64<false>},
-    {"v_mad_i64_i32", "lm=iiL", mad64<true>},
+    {"v_mad_u64_u32", "lm=iil", mad64<false>, kRowIntClamp},
+    {"v_mad_i64_i32", "lm=iiL", mad64<true>, kRowIntClamp},
     {"v_lshlrev_b64", "l=il", shift<left>},
     {"v_lshrrev_b64", "l=il", shift<right>},
     {"v_ashrrev_i64", "l=iL", shift<arithmetic>},
