@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <functional>
 
 #include "tools/commands.h"
@@ -28,13 +29,25 @@ size_t bytes_of(const BoundTensor &tensor) {
   return bytes;
 }
 
+// Two spellings of one path. The file need not exist, its directory must.
+bool same_place(const std::string &a, const std::string &b) {
+  std::error_code failed;
+  const auto place = [&](const std::string &file) {
+    const std::filesystem::path path(file);
+    const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+    return std::filesystem::canonical(folder, failed) / path.filename();
+  };
+  const auto first = place(a), second = place(b);
+  return failed ? a == b : first == second;
+}
+
 // Writers for the outputs, opened before anything runs so that a path that cannot be written is
 // found out first.
 std::map<std::string, NpyWriter> open_outputs(const std::map<std::string, std::string> &files) {
   std::map<std::string, NpyWriter> writers;
   for (const auto &[name, file] : files) {
     for (const auto &[other_name, other_file] : files) {
-      if (other_name < name && other_file == file) {
+      if (other_name < name && same_place(other_file, file)) {
         bad_input("--out " + name + "=" + file + ": is also the file of " + other_name);
       }
     }

@@ -194,11 +194,20 @@ Status check_mask(const flydsl_aot_mask &mask) {
                  "BOTTOM_RIGHT (2), no mask is {-1, -1}",
                  static_cast<long long>(mask.left), static_cast<long long>(mask.right));
   }
+  return {};
+}
+
+// The last query is the one that a left bound leaves the fewest keys: when it sees key 0 from where it sits, the
+// bound hides nothing.
+Status check_window(const Operands &all, const flydsl_aot_mask &mask) {
   if (mask.left == FLYDSL_AOT_UNLIMITED) return {};
+  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  const int64_t last = (top_left ? all.q : all.k).tensor->sizes[kSeq] - 1;
+  if (mask.left >= last) return {};
   return error(FLYDSL_AOT_UNSUPPORTED_FEATURE,
                "mask.left is %lld; windows are not supported in this version, mask.left must be -1 "
-               "(unlimited)",
-               static_cast<long long>(mask.left));
+               "(unlimited) or hide no key (%lld or more here)",
+               static_cast<long long>(mask.left), static_cast<long long>(last));
 }
 
 Status check_scale(float scale) {
@@ -225,6 +234,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_limits(all));
   FLYDSL_RETURN_IF_ERROR(check_layout(all));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
+  FLYDSL_RETURN_IF_ERROR(check_window(all, params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
   FLYDSL_RETURN_IF_ERROR(check_workspace(params));
   return check_memory(all, query);

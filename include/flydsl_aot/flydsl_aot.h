@@ -1,11 +1,13 @@
 /* flydsl_aot: ahead-of-time kernels for AMD GPUs, C ABI.
  *
  * Self-contained C11: needs neither HIP nor C++. Every parameter struct begins with uint32_t struct_size,
- * which the caller sets to the sizeof it was compiled with: fields are only ever appended, a library reads
- * the fields it is given and takes the rest as zero, and refuses (INVALID_STRUCT_SIZE) a larger struct whose
- * unknown tail is not all zero. In structs that the library fills, it writes the fields it knows and zeroes the
- * rest. No function throws, aborts or prints (logging is off unless asked for with
- * FLYDSL_AOT_LOG). A refused call has touched no output and launched nothing. */
+ * which the caller sets to the sizeof it was compiled with: fields are only ever appended. A
+ * library takes the struct of any earlier version from the struct's first one on (missing fields are zero), and a larger
+ * one of up to 4,096 bytes whose unknown tail is all zero; anything else is INVALID_STRUCT_SIZE. In structs that the
+ * library fills, it writes the fields it knows and zeroes the rest. No function throws, aborts or prints (logging is off
+ * unless asked for with FLYDSL_AOT_LOG; the emulator, a library of its own, reports kernel faults on stderr). A refused
+ * call has touched no output and launched nothing. A process may fork before its first call; a child forked later, while
+ * other threads are inside the library, must not use it. */
 #ifndef FLYDSL_AOT_FLYDSL_AOT_H
 #define FLYDSL_AOT_FLYDSL_AOT_H
 

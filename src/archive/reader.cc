@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -173,7 +174,10 @@ bool Archive::valid_string(uint32_t offset) const {
   if (offset >= strings_.size()) return false;
   const size_t room = strings_.size() - offset;
   const size_t limit = room < kMaxStringLength + 1 ? room : kMaxStringLength + 1;
-  return strnlen(strings_.data() + offset, limit) < limit;
+  const char *text = strings_.data() + offset;
+  const size_t length = strnlen(text, limit);
+  // They reach messages and terminals.
+  return length < limit && std::all_of(text, text + length, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 Status Archive::check_entries() {

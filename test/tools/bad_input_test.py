@@ -107,6 +107,7 @@ class BadInputTest(ToolTest):
         self.refused(BAD, "twice", extra=["--in", f"q={self.files['q']}"])
         self.refused(BAD, "twice", outputs=(f"out={self.out}", f"out={self.out}"))
         self.refused(BAD, "also the file of", outputs=(f"out={self.out}", f"lse={self.out}"))
+        self.refused(BAD, "also the file of", outputs=(f"out={self.out}", f"lse={self.out.parent}/./{self.out.name}"))
         self.refused(BAD, "No such file", outputs=(f"out={self.folder}/no/such/out.npy",))
         self.refused(BAD, "not a regular file", outputs=("out=/dev/null",))
         self.refused(BAD, "not a regular file", outputs=(f"out={self.folder}",))

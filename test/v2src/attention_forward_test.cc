@@ -288,6 +288,27 @@ TEST_F(AttentionTest, ExplainListsCandidates) {
   EXPECT_TRUE(candidates[1].taken);
 }
 
+TEST_F(AttentionTest, LeftBoundThatHidesNoKeyIsNoBound) {
+  const struct {
+    int64_t left;
+    flydsl_aot_anchor anchor;
+    bool hides;
+  } cases[] = {{299, FLYDSL_AOT_ANCHOR_TOP_LEFT, false},  // Sq 300: the last query sits at key 299
+               {298, FLYDSL_AOT_ANCHOR_TOP_LEFT, true},
+               {499, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, false},  // Sk 500
+               {498, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, true},
+               {INT64_MAX, FLYDSL_AOT_ANCHOR_TOP_LEFT, false}};
+  for (const auto &row : cases) {
+    SCOPED_TRACE(row.left);
+    Params params = valid_params();
+    params.mask = {row.left, FLYDSL_AOT_UNLIMITED, row.anchor, 0};
+    flydsl_aot_query_result result;
+    const auto status = library_.attention_forward_query(params, &result);
+    EXPECT_EQ(status.code(), row.hides ? FLYDSL_AOT_UNSUPPORTED_FEATURE : FLYDSL_AOT_OK);
+    EXPECT_STREQ(result.kernel, row.hides ? "" : "attention_forward_bf16_d64_none_direct");
+  }
+}
+
 TEST_F(AttentionTest, NoKernel) {
   archive::ArchiveSpec spec = attention_spec();
   spec.selection.resize(1);  // fp16, D 64, no mask
