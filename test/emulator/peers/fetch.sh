@@ -1,0 +1,100 @@
+#!/bin/bash
+# Fetches one family of third-party wheels from PyPI and makes its code objects under DIR. Does nothing when they are there.
+#   fetch.sh DIR aiter|triton|flydsl
+# PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
+# PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
+# FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77
+set -euo pipefail
+
+# Pinned: a new upload cannot turn a green tree red.
+aiter_version=0.1.7.post2.dev18
+triton_version=3.9.0
+flydsl_version=0.5.0
+torch_version=2.15.0
+numpy_version=2.4.6
+
+if [ $# != 2 ]; then
+  echo "usage: fetch.sh DIR aiter|triton|flydsl" >&2
+  exit 2
+fi
+family=$2
+if [ "${FLYDSL_AOT_SKIP_PEERS-}" = 1 ]; then
+  echo "skipped: FLYDSL_AOT_SKIP_PEERS=1; no third-party code object was fetched for $family"
+  exit 77
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+python=$dir/venv/bin/python
+trap 'status=$?; [ $status = 0 ] || echo "error: fetching $family failed (status $status). It needs PyPI or PEERS_WHEELS;\
+ FLYDSL_AOT_SKIP_PEERS=1 skips these tests." >&2' EXIT
+
+# The families are fetched side by side and share the virtual environment.
+exec 9>"$dir/lock"
+locked() { flock 9; "$@"; flock -u 9; }
+
+local_wheel() {  # local_wheel FAMILY: its path, or nothing
+  [ -z "${PEERS_WHEELS-}" ] || find "$PEERS_WHEELS/$1" -name '*.whl' | sort | tail -n 1
+}
+
+make_venv() {
+  "$python" -c 'import numpy' 2>/dev/null && return
+  rm -rf "$dir/venv"
+  "${PYTHON:-python3}" -m venv "$dir/venv"
+  "$python" -m pip install -q --no-cache-dir "numpy==$numpy_version"
+}
+
+install() {  # install FAMILY REQUIREMENT
+  local wheel
+  wheel=$(local_wheel "$1")
+  "$python" -m pip install -q --no-cache-dir --no-deps "${wheel:-$2}"
+}
+
+members() {  # members FAMILY REQUIREMENT FOLDER PATTERN...: unpacks parts of a wheel, without downloading the rest if possible
+  local wheel requirement=$2 folder=$3
+  wheel=$(local_wheel "$1")
+  shift 3
+  "$python" "$here/fetch/wheel_members.py" "${wheel:-$requirement}" "$folder" "$@"
+}
+
+bitcode=triton/backends/amd/lib
+
+aiter() {
+  members aiter "amd-aiter==$aiter_version" "$dir/aiter" \
+    'aiter_meta/hsa/gfx950/fmha_v3_fwd/*.co' 'aiter_meta/hsa/gfx950/fmha_v3_bwd/*.co' \
+    'aiter_meta/hsa/gfx950/bf16gemm/*.co' 'aiter_meta/hsa/gfx950/f4gemm/*.co'
+}
+
+triton() {
+  locked install triton "triton==$triton_version"
+  "$python" "$here/fetch/compile_triton.py" "$dir/triton"
+}
+
+# FlyDSL links with the ld.lld of a ROCm folder and with two bitcode libraries of ROCm's, which Triton's wheel also holds.
+flydsl() {
+  local lld
+  lld=${LLD:-$(command -v ld.lld-22)}
+  locked install flydsl "flydsl==$flydsl_version"
+  members torch "torch==$torch_version" "$dir/torch" 'torch/_native/*' 'torch/_inductor/kernel/vendored_templates/flydsl/*'
+  members triton "triton==$triton_version" "$dir/bitcode" "$bitcode/ockl.bc" "$bitcode/ocml.bc"
+  mkdir -p "$dir/rocm/llvm/bin" "$dir/rocm/amdgcn"
+  ln -sfn "$lld" "$dir/rocm/llvm/bin/ld.lld"
+  ln -sfn "$dir/bitcode/$bitcode" "$dir/rocm/amdgcn/bitcode"
+  ROCM_PATH=$dir/rocm "$python" "$here/fetch/compile_flydsl.py" "$dir/torch" "$dir/flydsl"
+}
+
+case $family in
+  aiter | triton | flydsl) ;;
+  *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
+esac
+locked make_venv
+# What the objects depend on: this script and the compilers' drivers.
+want=$(cat "$here/fetch.sh" "$here"/fetch/*.py | sha256sum)
+if [ "$(cat "$dir/$family.stamp" 2>/dev/null)" = "$want" ]; then
+  echo "$family: already in $dir"
+  exit 0
+fi
+rm -rf "${dir:?}/$family"
+$family
+echo "$want" > "$dir/$family.stamp"
+echo "$family: $(find "$dir/$family" -name '*.co' | wc -l) code objects in $dir/$family"

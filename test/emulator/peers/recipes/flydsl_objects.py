@@ -1,0 +1,143 @@
+"""The objects of compile_flydsl.py.
+
+A tensor argument is its pointer, then, if its layout is dynamic, the extents as i32 and the strides but the unit one as i64.
+"""
+import json
+import pathlib
+import struct
+
+import numpy as np
+
+from launch import formats, judge
+from launch.recipe import Recipe, ceil
+
+
+def tensor(buffer, extents=(), strides=()):
+    made = [struct.pack("<Q", buffer.address)]
+    if extents:
+        made.append(struct.pack(f"<{len(extents)}i{len(strides)}q", *extents, *strides))
+    return made
+
+
+def ints(*values):
+    return [struct.pack("<i", v) for v in values]
+
+
+def load(path, info, hip):
+    return hip.load(path, info["symbol"])
+
+
+def rmsnorm(path, info, hip):
+    rng = np.random.default_rng(2)
+    rows, n, eps = 3, info["n"], 1e-5
+    (x, xe), (w, we) = formats.random_floats(rng, (rows, n), info["dtype"], 2), formats.random_floats(rng, (n,), info["dtype"])
+    y, rstd = hip.buffer(formats.STORAGE[info["dtype"]], (rows, n)), hip.buffer(np.float32, rows)
+    load(path, info, hip).launch_params((rows,), (info["block"],), [
+        *tensor(hip.buffer(x), (rows,)), *tensor(hip.buffer(w)), *tensor(y, (rows,)), *tensor(rstd, (rows,)), struct.pack("<f", eps)])
+    r = 1 / np.sqrt((xe**2).mean(1, keepdims=True) + eps)
+    bound = {"bf16": 3e-3, "f16": 5e-4, "f32": 1e-6}[info["dtype"]]
+    return [judge.close("y", formats.values(y.read(), info["dtype"]), xe * r * we, bound), judge.close("rstd", rstd.read(), r[:, 0], 1e-6)]
+
+
+def topk(path, info, hip):
+    rng = np.random.default_rng(4)
+    rows, n, k = 3, info["n"], info["k"]
+    x = rng.standard_normal((rows, n)).astype(np.float32)
+    if info["op"] == "topk_register" or info["deterministic"]:
+        x = np.round(x * 8) / np.float32(8)  # many ties
+    values, indices = hip.buffer(np.float32, (rows, k)), hip.buffer(np.int64, (rows, k))
+    arguments = [*tensor(hip.buffer(x), (rows,)), *tensor(values, (rows,)), *tensor(indices, (rows,))]
+    if info["op"] == "topk_register":
+        load(path, info, hip).launch_params((ceil(rows, 2),), (info["block"],), [*arguments, *ints(rows)])
+    else:
+        load(path, info, hip).launch_params((rows,), (info["block"],), arguments)
+    order = np.argsort(-x, 1, kind="stable")[:, :k]
+    return [judge.equal("values", values.read(), np.take_along_axis(x, order, 1)), judge.equal("indices", indices.read(), order)]
+
+
+def operand(rng, rows, k, kind):
+    """(rows, k) codes, exact values with scales applied, scales or None."""
+    if not kind.startswith("mx"):
+        return *formats.random_floats(rng, (rows, k), kind), None
+    return formats.random_scaled(rng, rows, k, "e2m1" if kind == "mxfp4" else "e4m3")
+
+
+def gemm(path, info, hip):
+    rng = np.random.default_rng(6)
+    kind, mx = info["dtype"], info["dtype"].startswith("mx")
+    out_kind = "bf16" if mx else kind
+    m, n = info["tile_m"] + 24, info["tile_n"] + 64
+    k = info["tile_k"] * (info["stages"] + 2) + (32 if info["tail"] else 0)
+    a, ae, sa = operand(rng, m, k, kind)
+    b, be, sb = operand(rng, n, k, kind)
+    kk = a.shape[1]
+    a_lead, b_lead = m if info["a_t"] else kk, kk if info["b_t"] else n
+    ab = hip.buffer(a.T if info["a_t"] else a)
+    bb = hip.buffer(b if info["b_t"] else b.T)
+    c = hip.buffer(formats.STORAGE[out_kind], (m, n))
+    out = tensor(c, (m, n), (n,))
+    want, extra, scales = ae @ be.T, out, []
+    if info["bias"]:
+        raw, exact = formats.random_floats(rng, (n,), out_kind, 50)
+        want, extra = want + exact, tensor(hip.buffer(raw), (n,))
+    if mx:
+        scales = [struct.pack("<2I", 0x7F7F7F7F, 0x7F7F7F7F)] if "struct<(i32, i32)>" in info["signature"] else []
+        scales += [*tensor(hip.buffer(sa), (m, k // 32), (k // 32,)), *tensor(hip.buffer(sb), (n, k // 32), (k // 32,))]
+    arguments = [*out, *tensor(ab, (m, kk), (a_lead,)), *tensor(bb, (kk, n), (b_lead,)), *extra, *ints(m, n, k, a_lead, b_lead), *scales]
+    load(path, info, hip).launch_params((ceil(m, info["tile_m"]) * ceil(n, info["tile_n"]),), (info["block"],), arguments)
+    return [judge.close("C", formats.values(c.read(), out_kind), want, {"bf16": 3e-3, "f16": 5e-4}[out_kind])]
+
+
+def grouped_gemm(path, info, hip):
+    rng = np.random.default_rng(8)
+    kind = info["dtype"]
+    ends = np.array([70, 70, 200, 215], np.int32)
+    m, n, k, groups = 220, info["tile_n"] + 64, info["tile_k"] * 4, len(ends)
+    (a, ae), (b, be) = formats.random_floats(rng, (m, k), kind), formats.random_floats(rng, (groups, k, n), kind)
+    c = hip.buffer(formats.STORAGE[kind], (m, n))
+    poison = formats.values(c.read(), kind)
+    load(path, info, hip).launch_params((3,), (info["block"],), [
+        *tensor(c, (m, n), (n,)), *tensor(hip.buffer(a), (m, k), (k,)), *tensor(hip.buffer(b), (groups, k, n), (k * n, n)),
+        *tensor(hip.buffer(ends), (groups,)), *ints(groups, n, k)])
+    got = formats.values(c.read(), kind)
+    found = [judge.equal("rows past the end", got[ends[-1]:], poison[ends[-1]:])]
+    for g, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
+        if last > first:
+            found.append(judge.close(f"group {g}", got[first:last], ae[first:last] @ be[g], {"bf16": 3e-3, "f16": 5e-4}[kind]))
+    return found
+
+
+def grouped_mxfp8(path, info, hip):
+    rng = np.random.default_rng(9)
+    k, n, groups = info["k"], info["n"], info["e"]
+    ends = np.array([70, 70, 200, 290], np.int32)
+    m = 300
+    a, ae, sa = operand(rng, m, k, "mxfp8")
+    b, be, sb = operand(rng, groups * n, k, "mxfp8")
+    c = hip.buffer(np.uint16, (m, n))
+    poison = c.read()
+    columns = ceil(n, info["block_c"])
+    nonempty = min(groups, m)
+    grid = 3 if info["persistent"] else (nonempty + (m - nonempty) // info["block_r"]) * columns
+    load(path, info, hip).launch_params((grid,), (info["block"],), [
+        *tensor(hip.buffer(a), (m * k,)), *tensor(hip.buffer(b), (groups * n * k,)), *tensor(c, (m * n,)),
+        *tensor(hip.buffer(sa), (m * k // 32,)), *tensor(hip.buffer(sb), (groups * n * k // 32,)), *tensor(hip.buffer(ends), (groups,)),
+        *ints(columns, m, n)])
+    got = c.read()
+    found = [judge.equal("rows past the end", got[ends[-1]:], poison[ends[-1]:])]
+    be = be.reshape(groups, n, k)
+    for g, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
+        if last > first:
+            found.append(judge.close(f"group {g}", formats.values(got[first:last], "bf16"), ae[first:last] @ be[g].T, 3e-3))
+    return found
+
+
+RUNS = {"rmsnorm": rmsnorm, "topk_register": topk, "topk_radix": topk, "gemm": gemm, "grouped_gemm": grouped_gemm,
+        "grouped_mxfp8": grouped_mxfp8}
+
+
+def recipes(folder):
+    folder = pathlib.Path(folder)
+    for name, info in json.loads((folder / "flydsl.json").read_text()).items():
+        yield Recipe(f"flydsl/{name}", f"flydsl/{info['op']}", "gfx950",
+                     lambda hip, name=name, info=info: RUNS[info["op"]](folder / f"{name}.co", info, hip))
