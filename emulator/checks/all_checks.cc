@@ -10,6 +10,7 @@ const Entry kAllChecks[] = {
     {"limits", nullptr, make_limits},
     {"race", make_race_state, make_race},
     {"hazard", make_hazard_state, make_hazard},
+    {"waitcnt", nullptr, make_waitcnt},
 };
 const uint32_t kAllChecksCount = sizeof kAllChecks / sizeof *kAllChecks;
 
