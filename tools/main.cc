@@ -19,8 +19,7 @@ using namespace flydsl::tools;
 int report(int exit_status, std::string message) {
   // One line, and nothing in a file name that a terminal would obey.
   std::replace_if(
-      message.begin(), message.end(),
-      [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+      message.begin(), message.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   std::fflush(stdout);
   std::fprintf(stderr, "flydsl-aot: error: %s\n", message.c_str());
   return exit_status;

@@ -7,10 +7,11 @@ namespace flydsl {
 Status check_struct_size(const char *type, uint32_t seen, size_t known, const void *caller_struct,
                          bool is_input) {
   if (seen < known || seen > kMaxStructBytes) {
-    return error(FLYDSL_AOT_INVALID_STRUCT_SIZE,
-                 "%s.struct_size is %u; allowed: %zu (sizeof the struct), or more up to %zu if the rest "
-                 "is zero",
-                 type, seen, known, static_cast<size_t>(kMaxStructBytes));
+    return error(
+        FLYDSL_AOT_INVALID_STRUCT_SIZE,
+        "%s.struct_size is %u; allowed: %zu (sizeof the struct), or more up to %zu if the rest "
+        "is zero",
+        type, seen, known, static_cast<size_t>(kMaxStructBytes));
   }
   if (!is_input) return {};
   const unsigned char *bytes = static_cast<const unsigned char *>(caller_struct);

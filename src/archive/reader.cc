@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -177,7 +177,8 @@ bool Archive::valid_string(uint32_t offset) const {
   const char *text = strings_.data() + offset;
   const size_t length = strnlen(text, limit);
   // They reach messages and terminals.
-  return length < limit && std::all_of(text, text + length, [](char c) { return c >= ' ' && c <= '~'; });
+  return length < limit &&
+         std::all_of(text, text + length, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 Status Archive::check_entries() {
@@ -199,7 +200,8 @@ Status Archive::check_entry(uint32_t index) const {
   for (const uint32_t offset :
        {entry.name, entry.op, entry.backend, entry.target_id, entry.symbol}) {
     if (!valid_string(offset))
-      return corrupt("entry %u: string at %u is outside the strings or too long", index, offset);
+      return corrupt("entry %u: string at %u is outside the strings, too long or not printable",
+                     index, offset);
   }
   if (index > 0 && std::strcmp(string(entries_[index - 1].name), string(entry.name)) >= 0) {
     return corrupt("entry %u: names are not sorted and unique", index);
@@ -256,7 +258,8 @@ Status Archive::check_slot(uint32_t index) const {
   if (!all_zero(slot.reserved, sizeof slot.reserved))
     return corrupt("slot %u: reserved fields are not zero", index);
   if (!valid_string(slot.op))
-    return corrupt("slot %u: operator name is outside the strings or too long", index);
+    return corrupt("slot %u: operator name is outside the strings, too long or not printable",
+                   index);
   if (slot.candidate_count > kMaxCandidatesPerSlot || slot.first_candidate > candidates_.size() ||
       slot.candidate_count > candidates_.size() - slot.first_candidate) {
     return corrupt("slot %u: candidates %u + %u are outside the table", index, slot.first_candidate,

@@ -31,7 +31,8 @@ bool log_enabled(LogLevel level) noexcept {
     current = static_cast<int>(parse_log_level(value));
     level_cache.store(current, std::memory_order_relaxed);
     if (current == 0 && value && *value && std::strcmp(value, kNames[0]) != 0)
-      log_line(LogLevel::Warn, "FLYDSL_AOT_LOG is '%s'; allowed: off, error, warn, info, debug", value);
+      log_line(LogLevel::Warn, "FLYDSL_AOT_LOG is '%s'; allowed: off, error, warn, info, debug",
+               value);
   }
   return static_cast<int>(level) <= current;
 }

@@ -223,6 +223,8 @@ const Refusal kRefusals[] = {
      }},
     {"string_not_terminated", FLYDSL_AOT_ARCHIVE_CORRUPT, "string",
      [](Editor &e) { e.strings()[e.header.string_bytes - 1] = 'x'; }},
+    {"string_not_ascii", FLYDSL_AOT_ARCHIVE_CORRUPT, "printable",
+     [](Editor &e) { e.strings()[e.entry(0)->name] = '\x1b'; }},
     {"string_offset", FLYDSL_AOT_ARCHIVE_CORRUPT, "string at",
      [](Editor &e) { e.entry(1)->symbol = e.header.string_bytes; }},
     {"string_offset_huge", FLYDSL_AOT_ARCHIVE_CORRUPT, "string at",
