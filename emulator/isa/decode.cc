@@ -1,5 +1,6 @@
 #include "emulator/isa/decode.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -188,6 +189,12 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   if (mnemonic.substr(0, 9) == "v_fma_mix") op.op_sel_hi = 0;
   // OPSEL of the VOP3 encoding, bits 14:11.
   if ((row.flags & kRowSelect) && words[0] >> 26 == 0x34) op.op_sel = words[0] >> 11 & 15;
+  if (row.flags & kRowMfma) {
+    const char *model = std::getenv("FLYDSL_EMU_MFMA");
+    const std::string_view name = model ? model : "fma";
+    if (name == "measured") op.flags |= kMeasured;
+    if (name != "measured" && name != "fma") d.refusal = "FLYDSL_EMU_MFMA must be fma or measured";
+  }
   if (row.flags & kRowDs) op.imm = int32_t(words[0] & 0xffff);
   if ((op.flags & kDpp) && (words[1] >> 18 & 1)) d.refusal = "DPP fetch-inactive is not emulated";
 

@@ -117,9 +117,13 @@ void write2(Wave &w, const Op &op) {
   scatter<kWords>(w, b, row(w, op, 2));
 }
 
-// Transpose read: each lane fetches 64 bits; inside 16 lanes, element n of lane l comes from lane
-// 4 n + (l >> 2 & 3), element l & 3 (two public implementations agree).
-void read_b64_tr_b16(Wave &w, const Op &op) {
+// Transpose read: each lane fetches 64 bits (96 of 6-bit elements). 16 lanes together hold a tile
+// with 16 columns, 16 / kLanesPerRow of them a lane; destination lane l gets column l. (b16 and b8:
+// two public implementations agree; b4 and b6: the same rule, one row a lane.)
+template <int kBits>
+void read_transposed(Wave &w, const Op &op) {
+  constexpr int kWords = kBits == 6 ? 3 : 2, kElements = 32 * kWords / kBits;
+  constexpr int kLanesPerRow = 16 / kElements;
   alignas(64) uint32_t a[64];
   const uint64_t exec = exec_of(w);
   for (int g = 0; g < 64; g += 16) {
@@ -127,16 +131,22 @@ void read_b64_tr_b16(Wave &w, const Op &op) {
     if (group && group != 0xffff)
       return fault(w, op, g, "transpose read with some of 16 lanes disabled");
   }
-  if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), 8, a)) return;
-  uint16_t tile[64][4] = {};
-  FOR_EACH_LANE(i, exec) memcpy(tile[i], w.lds + a[i], 8);
+  if (!addresses(w, op, source(w, op, 1), uint32_t(op.imm), 4 * kWords, a)) return;
+  uint32_t tile[64][4] = {};
+  FOR_EACH_LANE(i, exec) memcpy(tile[i], w.lds + a[i], 4 * kWords);
   for (int l = 0; l < 64; ++l) {
-    const uint16_t(*g)[4] = tile + (l & ~15);
-    const int from = l >> 2 & 3, e = l & 3;
-    w.out[l] = uint32_t(g[from][e]) | uint32_t(g[4 + from][e]) << 16;
-    w.out[64 + l] = uint32_t(g[8 + from][e]) | uint32_t(g[12 + from][e]) << 16;
+    uint32_t out[4] = {};
+    const int column = l & 15, bit = column % kElements * kBits;
+    for (int n = 0; n < kElements; ++n) {
+      const uint32_t *from = tile[(l & ~15) + n * kLanesPerRow + column / kElements];
+      const uint64_t two = from[bit / 32] | uint64_t(from[bit / 32 + 1]) << 32;
+      const uint64_t x = (two >> (bit % 32) & ((1u << kBits) - 1)) << (n * kBits % 32);
+      out[n * kBits / 32] |= uint32_t(x);
+      out[n * kBits / 32 + 1] |= uint32_t(x >> 32);
+    }
+    for (int r = 0; r < kWords; ++r) w.out[64 * r + l] = out[r];
   }
-  write_rows(w, op, 2);
+  write_rows(w, op, kWords);
 }
 
 void bpermute(Wave &w, const Op &op) {
@@ -223,7 +233,10 @@ const Row rows_lds[] = {
     {"ds_read2_b64", "l=i", read2<2, 8>, kRowDs},
     {"ds_read2st64_b32", "l=i", read2<1, 256>, kRowDs},
     {"ds_read2st64_b64", "l=i", read2<2, 512>, kRowDs},
-    {"ds_read_b64_tr_b16", "l=i", read_b64_tr_b16, kRowDs},
+    {"ds_read_b64_tr_b16", "l=i", read_transposed<16>, kRowDs},
+    {"ds_read_b64_tr_b8", "l=i", read_transposed<8>, kRowDs},
+    {"ds_read_b64_tr_b4", "l=i", read_transposed<4>, kRowDs},
+    {"ds_read_b96_tr_b6", "l=i", read_transposed<6>, kRowDs},
     {"ds_write_b8", "=ii", write_small<uint8_t, 0>, kRowDs},
     {"ds_write_b8_d16_hi", "=ii", write_small<uint8_t, 16>, kRowDs},
     {"ds_write_b16", "=ii", write_small<uint16_t, 0>, kRowDs},

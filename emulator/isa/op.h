@@ -56,8 +56,9 @@ enum : uint16_t {
   kLdsCopy = 64,      // buffer_load ... lds
   kOffen = 128,
   kIdxen = 256,
-  kVector = 1024,  // a vector ALU instruction: relative register numbers apply
-  kOpSel = 512,    // op_sel was written out
+  kVector = 1024,    // a vector ALU instruction: relative register numbers apply
+  kOpSel = 512,      // op_sel was written out
+  kMeasured = 2048,  // matrix instruction under the model `measured` (mfma_measured.h)
 };
 
 // Which MODE bits govern the arithmetic, so that the engine sets the host's rounding and flushing

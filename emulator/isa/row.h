@@ -60,6 +60,9 @@ struct Row {
   X(packed)                    \
   X(lane)                      \
   X(mfma)                      \
+  X(mfma_f64)                  \
+  X(mfma_scaled)               \
+  X(smfmac)                    \
   X(lds)                       \
   X(lds_atomic)                \
   X(global)                    \
