@@ -24,7 +24,7 @@ INCLUDES = [
     ("emulator/loader/", ["emulator/loader/", "emulator/engine/", "emulator/memory/"]),
     ("emulator/hip/", ["emulator/"]),
     ("emulator/", ["emulator/"]),
-    ("tools/", ["tools/", "flydsl_aot/"]),
+    ("tools/", ["tools/", "flydsl_aot/", "emulator/hip/flydsl_emu.h"]),
     ("examples/", ["flydsl_aot/"]),
     ("test/", [""]),
 ]

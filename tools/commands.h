@@ -23,6 +23,9 @@ void command_run(const RunArguments &arguments);
 // As run, but nothing is executed; --set NAME=SHAPE may stand for --in NAME=FILE.
 void command_explain(const RunArguments &arguments);
 
+// How fast the emulator is on this host, one thread.
+void command_bench_emulator(bool json);
+
 void command_archive_list(const std::string &path);
 void command_archive_verify(const std::string &path);
 

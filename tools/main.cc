@@ -96,6 +96,13 @@ int run(int argc, char **argv) {
       archive->add_subcommand("verify", "Read, check and inflate every kernel of an archive");
   verify->add_option("FILE", archive_file, "archive")->required();
 
+  CLI::App *bench = app.add_subcommand("bench", "Measure speed");
+  bench->require_subcommand(1);
+  bool bench_json = false;
+  CLI::App *bench_emulator = bench->add_subcommand(
+      "emulator", "The emulator on this host, one thread: host speed, never a GPU's");
+  bench_emulator->add_flag("--json", bench_json, "one JSON object");
+
   if (argc < 2 || argv[1][0] != '-') {  // CLI11 would only say that a command is required
     std::string known;
     bool found = false;
@@ -119,6 +126,7 @@ int run(int argc, char **argv) {
   if (*info) command_info(info_arguments);
   if (*run) command_run(run_arguments);
   if (*explain) command_explain(explain_arguments);
+  if (*bench_emulator) command_bench_emulator(bench_json);
   if (*list) command_archive_list(archive_file);
   if (*verify) command_archive_verify(archive_file);
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

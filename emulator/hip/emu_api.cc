@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "emulator/bench/benchmark.h"
 #include "emulator/hip/api_call.h"
 #include "emulator/hip/flydsl_emu.h"
 #include "emulator/hip/launch_report.h"
@@ -88,6 +89,20 @@ FLYDSL_EMU_EXPORT const char *flydsl_emu_last_fault(void) {
   std::lock_guard<std::mutex> lock(fault.mutex);
   std::snprintf(t_fault_text, sizeof t_fault_text, "%s", fault.text.c_str());
   return t_fault_text;
+}
+
+FLYDSL_EMU_EXPORT int flydsl_emu_benchmark(flydsl_emu_benchmark_result *result) {
+  if (result == nullptr || result->struct_size < sizeof *result) return 1;
+  flydsl::emu::BenchmarkResult speed;
+  std::string reason;
+  if (!flydsl::emu::run_benchmark(speed, reason)) {
+    (void)fail(hipErrorLaunchFailure, "%s", reason.c_str());
+    return 1;
+  }
+  result->valu_wave_instructions_per_s = speed.valu_wave_instructions_per_s;
+  result->mfma_bf16_flop_per_s = speed.mfma_bf16_flop_per_s;
+  result->mfma_mxfp8_flop_per_s = speed.mfma_mxfp8_flop_per_s;
+  return 0;
 }
 
 FLYDSL_EMU_EXPORT int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result) {

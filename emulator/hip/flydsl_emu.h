@@ -33,6 +33,18 @@ const char *flydsl_emu_last_error(void);
  * the argument is null or too small. */
 int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result);
 
+/* Set struct_size = sizeof(flydsl_emu_benchmark_result) before the call. */
+typedef struct flydsl_emu_benchmark_result {
+  uint32_t struct_size;
+  double valu_wave_instructions_per_s; /* full-EXEC vector instructions */
+  double mfma_bf16_flop_per_s;
+  double mfma_mxfp8_flop_per_s;
+} flydsl_emu_benchmark_result;
+
+/* Speed of the emulation on this host, one thread, about a second; says nothing about a device. 0; or 1 when the
+ * argument is null or too small, or a loop did not run (flydsl_emu_last_error). */
+int flydsl_emu_benchmark(flydsl_emu_benchmark_result *result);
+
 #ifdef __cplusplus
 }
 #endif
