@@ -6,11 +6,14 @@
 //   count as atomics: that is how compilers emit atomic loads and stores.
 // - A copy to LDS writes from its issue until its wave passes the s_waitcnt that covers it,
 //   whatever barriers lie between.
-// - An LDS instruction that its wave has not waited for when it passes a barrier counts behind the
-//   barrier as well.
-// - Writing the value that is there already is reported too: it is a race all the same.
+// - An LDS write or atomic that its wave has not waited for when it passes a barrier counts behind
+//   the barrier as well. A read does not: production kernels let reads cross the barrier and rely
+//   on LDS being faster than the copies that overwrite it.
+// - Writes of equal values do not race with each other: waves that hold copies of one result
+//   commonly all store it (Triton's layouts do), and the outcome is the same in any order.
 // - Waves that synchronise through LDS or memory instead of s_barrier are reported.
-#include <cinttypes>
+#include <algorithm>
+#include <cstring>
 #include <deque>
 
 #include "emulator/checks/all_checks.h"
@@ -28,18 +31,46 @@ struct Shared {
   AccessLog log;
   GlobalShadow global;
   ReleaseClock clock;
-  std::vector<bool> device_scope;  // of each operation
+  std::vector<bool> counts_as_atomic;  // loads and stores, by operation
 
   explicit Shared(const Context &context) {
     const Program &p = *context.kernel.program;
     for (uint32_t op = 0; op < p.ops.size(); ++op) {
       const Instruction &i = context.instructions[op];
-      const bool plain = i.is_vector_memory() && i.has(kLoads | kStores);
       const char *scope = p.ops[op].architecture == Architecture::kGfx90a ? " glc" : " sc1";
-      device_scope.push_back(plain && p.text_of(op).find(scope) != std::string::npos);
+      const bool scoped = i.is_vector_memory() && i.has(kLoads | kStores) &&
+                          p.text_of(op).find(scope) != std::string::npos;
+      counts_as_atomic.push_back(scoped || begins_swap_loop(context, op));
     }
   }
+
+  // The plain load before a compare-and-swap loop on the same address: how compilers begin the
+  // loop that stands for an atomic which the target lacks (LLVM AtomicExpand). A stale value only
+  // makes the first swap fail.
+  static bool begins_swap_loop(const Context &context, uint32_t op) {
+    constexpr uint32_t kReach = 32;
+    const Program &p = *context.kernel.program;
+    const Instruction &load = context.instructions[op];
+    if (!load.has(kLoads) || load.bytes % 4 || load.bytes > 8) return false;
+    for (uint32_t n = op + 1; n < p.ops.size() && n < op + kReach; ++n) {
+      const Instruction &swap = context.instructions[n];
+      if (swap.family != load.family || !swap.has(kAtomic)) continue;
+      if (swap.mnemonic.find("cmpswap") == swap.mnemonic.npos &&
+          swap.mnemonic.find("cmpst") == swap.mnemonic.npos)
+        continue;
+      const int at = swap.has(kReturns) ? 1 : 0;
+      const Operand &a = p.ops[op].o[1], &b = p.ops[n].o[at];
+      return a.kind == b.kind && a.index == b.index && p.ops[op].imm == p.ops[n].imm;
+    }
+    return false;
+  }
 };
+
+// Of two findings: none, one that depends on the values, one that does not.
+uint32_t worse(uint32_t a, uint32_t b) {
+  if (!a || !b) return a | b;
+  return a & Order::kIfChanged ? b : a;
+}
 
 const char *verb(Use use) {
   return use == Use::kRead ? "reads" : use == Use::kWrite ? "writes" : "updates";
@@ -62,6 +93,7 @@ class RaceCheck : public Check {
     releases_ = 0;
     acquired_ = 0;
     unreleased_ = false;
+    doubts_.clear();
     oldest_ = writer_.next();
     for (Recent &r : recent_) r = {};
     lds_.resize((waves.front()->lds_bytes + kPage - 1) / kPage);
@@ -76,44 +108,58 @@ class RaceCheck : public Check {
   void access(Wave &wave, const Op &op, const Instruction &i, const Access &a) override {
     if (a.space == Space::kScratch) return;
     const uint32_t index = wave.pc - 1;
+    const bool atomic = a.use == Use::kAtomic || shared_.counts_as_atomic[index];
     if (a.space == Space::kLds) {
-      touch_lds(wave, op, index, a);
-      if (i.family == Family::kLds) remember(wave, index, a);
+      Access as = a;
+      if (atomic) as.use = Use::kAtomic;
+      touch_lds(wave, op, index, as);
+      if (i.family == Family::kLds) remember(wave, index, as);
       return;
     }
-    const bool scoped = shared_.device_scope[index];
-    const bool atomic = scoped || a.use == Use::kAtomic;
     if (atomic && (i.has(kStores) || a.use == Use::kAtomic)) release();
     touch_global(wave, op, index, a, atomic ? Use::kAtomic : a.use);
     if (atomic && (i.has(kReturns) || i.has(kLoads))) acquired_ = shared_.clock.acquire();
+  }
+
+  void after(Wave &wave, const Op &op, const Instruction &) override {
+    if (doubts_.empty()) return;
+    for (const Doubt &d : doubts_)
+      if (std::memcmp(d.before, d.memory, std::min<size_t>(d.bytes, sizeof d.before))) {
+        blame(wave, op, d);
+        break;
+      }
+    doubts_.clear();
   }
 
   void copy_issued(Wave &wave, const Op &op, const Instruction &, const Copy &copy) override {
     const uint32_t index = wave.pc - 1, id = record_for(wave, index);
     if (!id) return;
     order_.set(record(wave, index), 0, oldest_);
-    for (int lane = 0; lane < 64; ++lane) {
-      if (!(copy.mask >> lane & 1)) continue;
+    copies_[wave.wave_in_group].push_back(
+        {copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
+    for (uint64_t rest = copy.mask; rest; rest &= rest - 1) {
+      const int lane = __builtin_ctzll(rest);
       const uint64_t at = copy.lds_offset + uint64_t(lane) * copy.bytes;
       const uint32_t bad = visit_lds(at, copy.bytes, [&](Cell &c) {
         const uint32_t other = order_.write(c, id);
         c = {id | Cell::kInFlight, 0};
         return other;
       });
-      if (bad)
-        return blame(wave, op, lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad);
+      if (bad && wave.stop != Stop::kFault)
+        blame(wave, op, {lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad});
     }
-    copies_[wave.wave_in_group].push_back(
-        {copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
   }
 
   void barrier_passed(const std::vector<Wave *> &waves) override {
     ++epoch_;
+    passing_barrier_ = true;
     for (Wave *wave : waves)
       for (const Pending &p : pending_[wave->wave_in_group]) {
+        if (p.use == Use::kRead) continue;
         const Access again{Space::kLds, p.use, false, 0, p.bytes, p.mask, p.address};
         touch_lds(*wave, wave->ops[p.op], p.op, again);
       }
+    passing_barrier_ = false;
   }
 
  private:
@@ -134,6 +180,41 @@ class RaceCheck : public Check {
     uint32_t bytes;
   };
   static constexpr uint32_t kRecent = 1024, kPages = 256;
+
+  struct Doubt {  // a race, or two writes of one value
+    int lane;
+    const char *does;
+    uint32_t bytes;
+    const char *place;
+    uint64_t at;
+    uint32_t other;
+    const void *memory = nullptr;
+    uint8_t before[16] = {};
+  };
+  struct PageLock {
+    ShadowPage *page = nullptr;
+    ~PageLock() { release(); }
+    void release() {
+      if (page) page->busy.clear(std::memory_order_release);
+    }
+    void take(ShadowPage *next) {
+      if (next == page) return;
+      release();
+      page = next;
+      while (page->busy.test_and_set(std::memory_order_acquire)) {
+      }
+    }
+  };
+
+  // Reports, or leaves it to after() to see whether the value changes. False: reported.
+  bool settle(Wave &wave, const Op &op, Doubt doubt, const void *memory) {
+    if (!(doubt.other & Order::kIfChanged)) return blame(wave, op, doubt), false;
+    if (passing_barrier_) return true;  // the value was judged when it was written
+    doubt.memory = memory;
+    std::memcpy(doubt.before, memory, std::min<size_t>(doubt.bytes, sizeof doubt.before));
+    doubts_.push_back(doubt);
+    return true;
+  }
 
   AccessRecord record(const Wave &wave, uint32_t op) const {
     return {group_, epoch_, op, releases_, wave.wave_in_group};
@@ -162,9 +243,7 @@ class RaceCheck : public Check {
       const uint32_t offset = uint32_t(at % kPage), size = std::min(bytes, kPage - offset);
       auto &page = lds_[at / kPage];
       if (!page) page = std::make_unique<ShadowPage>();
-      page->visit(offset, size, [&](Cell &c) {
-        if (const uint32_t other = touch(c)) bad = other;
-      });
+      page->visit(offset, size, [&](Cell &c) { bad = worse(bad, touch(c)); });
       at += size;
       bytes -= size;
     }
@@ -185,8 +264,9 @@ class RaceCheck : public Check {
       const int lane = __builtin_ctzll(rest);
       const uint32_t bad =
           visit_lds(a.address[lane], a.bytes, [&](Cell &c) { return touch(c, a.use, id); });
-      if (bad)
-        return blame(wave, op, lane, verb(a.use), a.bytes, "LDS offset ", a.address[lane], bad);
+      if (!bad) continue;
+      const Doubt doubt{lane, verb(a.use), a.bytes, "LDS offset ", a.address[lane], bad};
+      if (!settle(wave, op, doubt, wave.lds + a.address[lane])) return;
     }
   }
 
@@ -200,34 +280,26 @@ class RaceCheck : public Check {
     const uint32_t id = record_for(wave, index);
     if (!id) return;
     order_.set(record(wave, index), acquired_, 0);
-    ShadowPage *held = nullptr;
-    uint64_t held_number = 0;
-    uint32_t bad = 0;
-    int lane = 0;
-    for (uint64_t rest = a.mask; rest && !bad; rest &= rest - 1) {
-      lane = __builtin_ctzll(rest);
+    PageLock held;
+    for (uint64_t rest = a.mask; rest; rest &= rest - 1) {
+      const int lane = __builtin_ctzll(rest);
       uint64_t at = a.address[lane];
+      uint32_t bad = 0;
       for (uint32_t bytes = a.bytes; bytes;) {
         const uint32_t offset = uint32_t(at % kPage), size = std::min(bytes, kPage - offset);
-        if (!held || held_number != at / kPage) {
-          if (held) held->busy.clear(std::memory_order_release);
-          held_number = at / kPage;
-          held = global_page(held_number);
-          while (held->busy.test_and_set(std::memory_order_acquire)) {
-          }
-        }
-        held->visit(offset, size, [&](Cell &c) {
-          if (const uint32_t other = touch(c, use, id)) bad = other;
-        });
+        held.take(global_page(at / kPage));
+        held.page->visit(offset, size, [&](Cell &c) { bad = worse(bad, touch(c, use, id)); });
         at += size;
         bytes -= size;
       }
+      if (!bad) continue;
+      const uint64_t address = a.address[lane];
+      const Doubt doubt{a.scalar ? -1 : lane, verb(use), a.bytes, "", address, bad};
+      if (!settle(wave, op, doubt, reinterpret_cast<const void *>(address))) return;
     }
-    if (held) held->busy.clear(std::memory_order_release);
-    if (bad) blame(wave, op, a.scalar ? -1 : lane, verb(use), a.bytes, "", a.address[lane], bad);
   }
 
-  // LDS instructions return in order; with scalar loads outstanding too, at most n of them are
+  // Reads too, since they count. LDS instructions return in order; with scalar loads outstanding too, at most n of them are
   // left.
   void remember(Wave &wave, uint32_t index, const Access &a) {
     constexpr size_t kMostOutstanding = 15;  // what lgkmcnt counts to
@@ -260,9 +332,8 @@ class RaceCheck : public Check {
         });
   }
 
-  void blame(Wave &wave, const Op &op, int lane, const char *does, uint32_t bytes,
-             const char *place, uint64_t at, uint32_t other_id) {
-    const AccessRecord &r = shared_.log[other_id];
+  void blame(Wave &wave, const Op &op, const Doubt &d) {
+    const AccessRecord &r = shared_.log[d.other & Cell::kId];
     const Program &p = *context_.kernel.program;
     const uint32_t *grid = context_.dispatch.grid;
     std::string who = "wave " + std::to_string(r.wave);
@@ -272,9 +343,9 @@ class RaceCheck : public Check {
              std::to_string(r.group / grid[0] / grid[1]) + ")";
     const bool copy = context_.instructions[r.op].has(kCopiesToLds);
     const bool others = r.group == group_ && r.wave == wave.wave_in_group;
-    report("race", wave, op, lane,
-           std::string(does) + " " + std::to_string(bytes) + " bytes at " + place + hex(at) +
-               (others ? ", which others besides " : ", which ") + who + " at " +
+    report("race", wave, op, d.lane,
+           std::string(d.does) + " " + std::to_string(d.bytes) + " bytes at " + d.place +
+               hex(d.at) + (others ? ", which others besides " : ", which ") + who + " at " +
                hex(p.offsets[r.op]) + " `" + p.text_of(r.op) + "` " +
                (copy     ? "copies to"
                 : others ? "access"
@@ -300,7 +371,8 @@ class RaceCheck : public Check {
   std::vector<std::deque<InFlight>> copies_;
   uint64_t group_ = 0, acquired_ = 0;
   uint32_t epoch_ = 0, releases_ = 0, oldest_ = 0;
-  bool unreleased_ = false;
+  bool unreleased_ = false, passing_barrier_ = false;
+  std::vector<Doubt> doubts_;
 };
 
 }  // namespace

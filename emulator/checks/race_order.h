@@ -63,12 +63,15 @@ class Order {
     cell.read = id | read_flags(cell);
     return 0;
   }
+  // With kIfChanged: the other is a write too, so it matters only if the two values differ.
+  static constexpr uint32_t kIfChanged = 1u << 31;
   uint32_t write(Cell &cell, uint32_t id) const {
     if (cell.write == id && !cell.read) return 0;
-    if (const uint32_t bad = against_write(cell, false)) return bad;
     if (const uint32_t bad = against_read(cell)) return bad;
+    const uint32_t bad = against_write(cell, false);
+    if (bad && cell.write & Cell::kInFlight) return bad;
     cell = {id, 0};
-    return 0;
+    return bad ? bad | kIfChanged : 0;
   }
   uint32_t atomic(Cell &cell, uint32_t id) const {
     if ((cell.write & Cell::kId) == id && cell.write & Cell::kAtomic && !cell.read) return 0;

@@ -50,9 +50,20 @@ TEST_F(Race, LdsWriteOverWhatAnotherWaveReads) {
   EXPECT_EQ(fault_of(read + "s_barrier\n ds_write_b32 v1, v0"), "");
 }
 
-TEST_F(Race, LdsWritesOfTwoWavesEvenOfTheSameValue) {
-  EXPECT_THAT(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v1"), HasSubstr("race: writes 4 bytes"));
-  EXPECT_EQ(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v1", 1), "");
+TEST_F(Race, WritesOfTwoWavesUnlessTheyAreOfOneValue) {
+  EXPECT_THAT(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v0"),
+              HasSubstr("race: writes 4 bytes at LDS offset 0x0, which wave 0 at 0x4"));
+  EXPECT_EQ(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v0", 1), "");
+  EXPECT_EQ(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v1"), "");
+  // A reader of either is at fault all the same.
+  EXPECT_THAT(fault_of("v_mov_b32 v1, 0\n ds_write_b32 v1, v1\n ds_read_b32 v2, v1"),
+              between("ds_read_b32 v2, v1", "ds_write_b32 v1, v1"));
+  const std::string store = kSetUp + "v_mov_b32 v4, 0\n global_store_dwordx4 v4, v[4:7], s[6:7]";
+  EXPECT_THAT(
+      fault_of(kSetUp + "v_mov_b32 v5, s2\n v_mov_b32 v6, 1\n v_mov_b32 v7, 2\n" + store, 1, 2),
+      HasSubstr("race: writes 16 bytes"));
+  EXPECT_EQ(
+      fault_of(kSetUp + "v_mov_b32 v5, 3\n v_mov_b32 v6, 1\n v_mov_b32 v7, 2\n" + store, 1, 2), "");
 }
 
 TEST_F(Race, EveryReaderCountsNotOnlyTheLast) {
@@ -145,13 +156,13 @@ TEST_F(Race, GlobalBetweenWaves) {
 }
 
 TEST_F(Race, GlobalBetweenWorkGroups) {
-  const std::string all = "v_mov_b32 v4, 0\n";
-  EXPECT_THAT(fault_of(kSetUp + all + "global_store_dword v4, v0, s[6:7]", 1, 3),
+  const std::string all = "v_mov_b32 v4, 0\n v_mov_b32 v5, s2\n";
+  EXPECT_THAT(fault_of(kSetUp + all + "global_store_dword v4, v5, s[6:7]", 1, 3),
               AllOf(HasSubstr("work-group (1,0,0)"), HasSubstr("race: writes 4 bytes at 0x"),
                     HasSubstr("which wave 0 of work-group (0,0,0) at 0x"),
                     HasSubstr("with no atomic in between")));
   // A barrier orders the waves of one work-group only.
-  EXPECT_THAT(fault_of(kSetUp + all + "s_barrier\n global_store_dword v4, v0, s[6:7]", 1, 2),
+  EXPECT_THAT(fault_of(kSetUp + all + "s_barrier\n global_store_dword v4, v5, s[6:7]", 1, 2),
               HasSubstr("race: writes 4 bytes"));
   EXPECT_EQ(fault_of(kSetUp + all + "global_atomic_add v4, v0, s[6:7]", 1, 3), "");
   EXPECT_EQ(fault_of(kSetUp + all + "global_load_dword v3, v4, s[6:7]", 2, 3), "");
@@ -214,6 +225,21 @@ TEST_F(Race, FlagsAtDeviceScopeOrderWorkGroups) {
   };
   EXPECT_EQ(fault_of(text(" sc1"), 1, 2), "");
   EXPECT_THAT(fault_of(text(""), 1, 2), HasSubstr("race: reads 4 bytes"));
+}
+
+TEST_F(Race, LoadThatBeginsACompareAndSwapLoop) {
+  auto text = [](const char *swap) {
+    return kSetUp +
+           "v_mov_b32 v4, 0\n global_load_dword v9, v4, s[6:7]\n s_waitcnt vmcnt(0)\n"
+           "loop: v_add_u32 v8, v9, v0\n" +
+           swap +
+           "\n s_waitcnt vmcnt(0)\n v_cmp_ne_u32 vcc, v10, v9\n v_mov_b32 v9, v10\n"
+           "s_and_b64 exec, exec, vcc\n s_cbranch_execnz loop";
+  };
+  EXPECT_EQ(fault_of(text("global_atomic_cmpswap v10, v4, v[8:9], s[6:7] sc0"), 2, 2), "");
+  EXPECT_THAT(
+      fault_of(text("global_atomic_swap v10, v4, v8, s[6:7] sc0\n v_mov_b32 v9, v10"), 2, 1),
+      HasSubstr("race: "));
 }
 
 TEST_F(Race, ManyThreadsShareTheShadow) {
