@@ -1,137 +1,66 @@
 // Matrix instructions: register layouts from an independent source, the documented order of sums,
 // broadcasts.
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <fstream>
-#include <map>
-#include <sstream>
 
-#include "test/emulator/isa/lane_values.h"
-#include "test/emulator/support/snippet.h"
+#include "test/emulator/isa/matrix_layouts.h"
 
 namespace flydsl::emu::test {
 namespace {
 
-struct Layout {
-  int m = 0, n = 0, k = 0, blocks = 0;
-  std::vector<int> a, b, d;  // element held by (register, part of register, lane), in that order
-};
-
-std::map<std::string, Layout> read_layouts() {
-  std::map<std::string, Layout> layouts;
-  std::ifstream file(FLYDSL_TEST_DATA "/isa/matrix_layouts_cdna3.txt");
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string name, matrix;
-    words >> name >> matrix;
-    Layout &l = layouts[name];
-    words >> l.m >> l.n >> l.k >> l.blocks;
-    std::vector<int> &list = matrix == "A" ? l.a : matrix == "B" ? l.b : l.d;
-    for (int index; words >> index;) list.push_back(index);
-  }
-  return layouts;
-}
-
 // gfx950's forms with twice the K: lane l holds row or column l % M and eight consecutive k from 8
 // * (l / M).
-Layout doubled(int m, int k) {
+Layout doubled(int m, int k, int per_lane = 8) {
   Layout l;
   l.m = l.n = m;
   l.k = k;
   l.blocks = 1;
-  for (int j = 0; j < 8; ++j)
+  for (int j = 0; j < per_lane; ++j)
     for (int lane = 0; lane < 64; ++lane) {
-      const int kk = 8 * (lane / m) + j;
-      l.a.push_back(lane % m * k + kk);
-      l.b.push_back(kk * m + lane % m);
+      const int kk = per_lane * (lane / m) + j;
+      l.of["A"].push_back(lane % m * k + kk);
+      l.of["B"].push_back(kk * m + lane % m);
     }
   for (int i = 0; i < m * m / 64; ++i)
     for (int lane = 0; lane < 64; ++lane) {
       const int row = m == 32 ? 8 * (i / 4) + 4 * (lane / 32) + i % 4 : 4 * (lane / 16) + i;
-      l.d.push_back(row * m + lane % m);
+      l.of["D"].push_back(row * m + lane % m);
     }
   return l;
 }
 
-enum Format { kFloat, kHalf, kBrain, kDouble, kByte };
-Format format_of(const std::string &name) {
-  if (name.ends_with("bf16")) return kBrain;
-  if (name.ends_with("f16")) return kHalf;
-  if (name.ends_with("f64")) return kDouble;
-  return name.ends_with("i8") ? kByte : kFloat;
-}
-int bits(Format f) {
-  return f == kFloat ? 32 : f == kDouble ? 64 : f == kByte ? 8 : 16;
-}
-
-// Writes small integer `x` as part `p` (in units of the format's size) of register file row `first`
-// in `lane`.
-void put(Snippet &t, int first, int p, int lane, Format f, int x) {
-  if (f == kDouble) {
-    const double d = x;
-    uint64_t u;
-    std::memcpy(&u, &d, 8);
-    t.v(first + 2 * p, lane) = uint32_t(u);
-    t.v(first + 2 * p + 1, lane) = uint32_t(u >> 32);
-    return;
-  }
-  const uint32_t u = f == kFloat   ? bits_of(float(x))
-                     : f == kHalf  ? nearest_small_float(x, 5)
-                     : f == kBrain ? nearest_small_float(x, 8)
-                                   : uint32_t(x) & 0xff;
-  const int per_register = 32 / bits(f);
-  t.v(first + p / per_register, lane) |= u << (p % per_register * bits(f));
-}
-double get(Snippet &t, int first, int r, int lane, Format f) {
-  if (f == kByte) return int32_t(t.v(first + r, lane));
-  if (f != kDouble) return double(t.vf(first + r, lane));
-  const uint64_t u = t.v(first + 2 * r, lane) | uint64_t(t.v(first + 2 * r + 1, lane)) << 32;
-  double d;
-  std::memcpy(&d, &u, 8);
-  return d;
-}
-
-std::string range(char file, int first, int count) {
-  if (count == 1) return file + std::to_string(first);
-  return std::string(1, file) + "[" + std::to_string(first) + ":" +
-         std::to_string(first + count - 1) + "]";
-}
-int registers(size_t elements, Format f) {
-  return std::max(1, int(elements) / 64 * bits(f) / 32);
-}
-
 constexpr int kA = 0, kB = 16, kD = 256;  // D in accumulation registers
 
-void check(const std::string &name, const Layout &l, Level level) {
-  SCOPED_TRACE(name);
-  const Format f = format_of(name);
-  const int out = int(l.d.size()) / 64 * (f == kDouble ? 2 : 1);
+void check(const std::string &name, const Layout &l, const std::string &processor, Level level) {
+  SCOPED_TRACE(name + " on " + processor);
+  const Format fa = format_of(name, 0), fb = format_of(name, 1);
+  const Format f = fa == kDouble || fa == kByte ? fa : kFloat;
+  const bool fnuz = processor == "gfx942";
+  const std::vector<int> &la = l.of.at("A"), &lb = l.of.at("B"), &ld = l.of.at("D");
+  const int out = int(ld.size()) / 64 * (f == kDouble ? 2 : 1);
   const std::string text = name + " " + range('a', 0, out) + ", " +
-                           range('v', kA, registers(l.a.size(), f)) + ", " +
-                           range('v', kB, registers(l.b.size(), f)) + ", ";
+                           range('v', kA, registers(la.size(), fa)) + ", " +
+                           range('v', kB, registers(lb.size(), fb)) + ", ";
   // C in the same file as D.
-  Snippet t(text + range('a', 0, out), level);
+  Snippet t(text + range('a', 0, out), level, processor);
   Random random(uint64_t(l.m * 1000 + l.k));
   std::vector<int> a(size_t(l.blocks * l.m * l.k)), b(size_t(l.blocks * l.k * l.n)),
       c(size_t(l.blocks * l.m * l.n));
   for (auto *v : {&a, &b, &c})
     for (int &x : *v) x = int(random.next() % 17) - 8;
-  for (size_t e = 0; e < l.a.size(); ++e)
-    put(t, kA, int(e / 64), int(e % 64), f, a[size_t(l.a[e])]);
-  for (size_t e = 0; e < l.b.size(); ++e)
-    put(t, kB, int(e / 64), int(e % 64), f, b[size_t(l.b[e])]);
-  for (size_t e = 0; e < l.d.size(); ++e) {
-    const int x = c[size_t(l.d[e])];
+  for (size_t e = 0; e < la.size(); ++e)
+    put(t, kA, int(e / 64), int(e % 64), fa, a[size_t(la[e])], fnuz);
+  for (size_t e = 0; e < lb.size(); ++e)
+    put(t, kB, int(e / 64), int(e % 64), fb, b[size_t(lb[e])], fnuz);
+  for (size_t e = 0; e < ld.size(); ++e) {
+    const int x = c[size_t(ld[e])];
     if (f == kDouble)
-      put(t, kD, int(e / 64), int(e % 64), kDouble, x);
+      put(t, kD, int(e / 64), int(e % 64), kDouble, x, fnuz);
     else
       t.v(kD + int(e / 64), int(e % 64)) = f == kByte ? uint32_t(x) : bits_of(float(x));
   }
   ASSERT_EQ(t.run(), "");
-  for (size_t e = 0; e < l.d.size(); ++e) {
-    const int index = l.d[e], block = index / (l.m * l.n), i = index / l.n % l.m, j = index % l.n;
+  for (size_t e = 0; e < ld.size(); ++e) {
+    const int index = ld[e], block = index / (l.m * l.n), i = index / l.n % l.m, j = index % l.n;
     int sum = c[size_t(index)];
     for (int k = 0; k < l.k; ++k)
       sum += a[size_t((block * l.m + i) * l.k + k)] * b[size_t((block * l.k + k) * l.n + j)];
@@ -143,17 +72,26 @@ void check(const std::string &name, const Layout &l, Level level) {
 
 class Mfma : public testing::TestWithParam<Level> {};
 
-TEST_P(Mfma, LayoutsOfTheCdna3Forms) {
-  const auto layouts = read_layouts();
-  ASSERT_EQ(layouts.size(), 22u);
-  for (const auto &[name, layout] : layouts) check(name, layout, GetParam());
+TEST_P(Mfma, LayoutsOfTheTabledForms) {
+  int forms = 0;
+  for (const auto &[name, layout] : read_layouts()) {
+    if (name.starts_with("v_smfmac")) continue;  // smfmac_test.cc
+    ++forms;
+    check(name, layout, layout.processor, GetParam());
+    if (layout.processor == "gfx942" && !name.ends_with("xf32"))
+      check(name, layout, "gfx950", GetParam());
+  }
+  EXPECT_EQ(forms, 59);
 }
 
 TEST_P(Mfma, LayoutsOfTheGfx950Forms) {
-  check("v_mfma_f32_32x32x16_bf16", doubled(32, 16), GetParam());
-  check("v_mfma_f32_32x32x16_f16", doubled(32, 16), GetParam());
-  check("v_mfma_f32_16x16x32_bf16", doubled(16, 32), GetParam());
-  check("v_mfma_f32_16x16x32_f16", doubled(16, 32), GetParam());
+  for (const char *type : {"bf16", "f16"}) {
+    check(std::string("v_mfma_f32_32x32x16_") + type, doubled(32, 16), "gfx950", GetParam());
+    check(std::string("v_mfma_f32_16x16x32_") + type, doubled(16, 32), "gfx950", GetParam());
+  }
+  // 16 consecutive k a lane.
+  check("v_mfma_i32_32x32x32_i8", doubled(32, 32, 16), "gfx950", GetParam());
+  check("v_mfma_i32_16x16x64_i8", doubled(16, 64, 16), "gfx950", GetParam());
 }
 
 // The documented model: C first, then k upwards, one fused multiply-add each.
@@ -231,11 +169,32 @@ TEST_P(Mfma, IgnoresExec) {
   EXPECT_EQ(t.vf(7, 63), 6.0f);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Mfma, testing::ValuesIn(levels()), [](const auto &p) {
-  return std::string(p.param == Level::kBase   ? "base"
-                     : p.param == Level::kAvx2 ? "avx2"
-                                               : "avx512");
-});
+// neg of the fp64 forms; xf32 ignores the 13 low bits.
+TEST_P(Mfma, SignsOfDoublesAndPrecisionOfXf32) {
+  Snippet t("v_mfma_f64_4x4x4_4b_f64 v[8:9], v[0:1], v[2:3], v[4:5] neg:[1,0,1]", GetParam());
+  for (int lane = 0; lane < 64; ++lane) {
+    put(t, 0, 0, lane, kDouble, 2, false);
+    put(t, 2, 0, lane, kDouble, 3, false);
+    put(t, 4, 0, lane, kDouble, 100, false);
+  }
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(get(t, 8, 0, 5, kDouble), -4 * 2 * 3 - 100.0);
+
+  Snippet x("v_mfma_f32_32x32x4_xf32 v[16:31], v[0:1], v[2:3], 0", GetParam(), "gfx942");
+  x.set_v(0, [](int lane) { return lane < 32 ? 0x3f801fffu : 0; });
+  x.set_v(2, [](int lane) { return lane < 32 ? 0xbf803fffu : 0; });
+  ASSERT_EQ(x.run(), "");
+  EXPECT_EQ(x.v(16, 0), 0xbf802000u);
+}
+
+TEST_P(Mfma, RefusesAnUnknownModel) {
+  setenv("FLYDSL_EMU_MFMA", "exact", 1);
+  Snippet t("v_mfma_f32_4x4x1_16b_f32 v[4:7], v0, v1, 0", GetParam());
+  unsetenv("FLYDSL_EMU_MFMA");
+  EXPECT_NE(t.run().find("FLYDSL_EMU_MFMA"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Mfma, testing::ValuesIn(levels()), level_name);
 
 }  // namespace
 }  // namespace flydsl::emu::test
