@@ -16,6 +16,8 @@ set(FLYDSL_EMU_HIP_SOURCES
   hip/graph.cc
   hip/graph_api.cc
   hip/graph_node_api.cc
+  hip/hiprtc_api.cc
+  hip/hiprtc_compiler.cc
   hip/kernel_arguments.cc
   hip/launch.cc
   hip/launch_api.cc
