@@ -1,0 +1,69 @@
+"""Text to machine code through llvm-mc, one line an instruction, and the emulator's batch driver."""
+
+import re
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+from machine import LANES, MEMORY_BYTES, REGISTERS, State
+
+PROCESSORS = ["gfx90a", "gfx942", "gfx950"]
+
+
+def encode(llvm_mc, processor, lines):
+    """The bytes of each line, None where the assembler refuses it."""
+    result = subprocess.run([llvm_mc, "-triple=amdgcn-amd-amdhsa", f"-mcpu={processor}", "-show-encoding"],
+                            input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
+    refused = {int(line) - 1 for line in re.findall(r"^<stdin>:(\d+):\d+: error:", result.stderr, re.M)}
+    codes = [bytes(int(b, 16) for b in found.split(","))
+             for found in re.findall(r"encoding: \[([^\]]*)\]", result.stdout)]
+    if len(codes) != len(lines) - len(refused):
+        raise RuntimeError(f"llvm-mc gave {len(codes)} encodings for {len(lines)} lines, {len(refused)} refused\n"
+                           + result.stderr[:2000])
+    accepted = iter(codes)
+    return [None if i in refused else next(accepted) for i in range(len(lines))]
+
+
+END = struct.pack("<I", 0xBF810000)  # s_endpgm
+
+
+def pack_state(state):
+    words = struct.pack("<130I", state.scc, state.mode, *state.s)
+    files = b"".join(struct.pack(f"<{LANES}I", *row) for row in state.v + state.a)
+    return words + files + bytes(state.lds) + bytes(state.memory)
+
+
+def unpack_state(data):
+    state = State()
+    words = struct.unpack_from("<130I", data)
+    state.scc, state.mode, state.s = words[0], words[1], list(words[2:])
+    at = 520
+    for file in (state.v, state.a):
+        for reg in range(REGISTERS):
+            file[reg] = list(struct.unpack_from(f"<{LANES}I", data, at))
+            at += 4 * LANES
+    state.lds, state.memory = bytearray(data[at:at + MEMORY_BYTES]), bytearray(data[at + MEMORY_BYTES:])
+    return state
+
+
+STATE_BYTES = 520 + 2 * REGISTERS * LANES * 4 + 2 * MEMORY_BYTES
+
+
+def run_engine(driver, processor, programs):
+    """programs: (code, initial state). Returns (fault text, final state) of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "in"), Path(folder, "out")
+        with source.open("wb") as file:
+            for code, state in programs:
+                code += END
+                file.write(struct.pack("<II", PROCESSORS.index(processor), len(code)) + code + pack_state(state))
+        subprocess.run([driver, source, target], check=True)
+        data, at, results = target.read_bytes(), 0, []
+    for _ in programs:
+        (length,) = struct.unpack_from("<I", data, at)
+        fault = data[at + 4:at + 4 + length].decode()
+        at += 4 + (length + 3) // 4 * 4
+        results.append((fault, unpack_state(data[at:at + STATE_BYTES])))
+        at += STATE_BYTES
+    return results

@@ -1,0 +1,30 @@
+"""One instruction on the plain state."""
+
+import compare  # noqa: F401  (fills vector.TABLE)
+import convert  # noqa: F401
+import lane
+import matrix
+import memory
+import packed
+import scalar
+import vector
+import vector_float  # noqa: F401
+import vector_integer  # noqa: F401
+
+NOT_ON = {}
+
+
+def run(state, inst):
+    if inst.name in vector.TABLE:
+        vector.run(state, inst)
+    elif inst.name in scalar.TABLE:
+        scalar.run(state, inst)
+    elif inst.name in packed.TABLE:
+        packed.run(state, inst)
+    else:
+        (lane.TABLE.get(inst.name) or memory.TABLE.get(inst.name) or matrix.TABLE[inst.name]).run(state, inst)
+
+
+def prepare(random, state, inst):
+    """Changes the initial state so that the instruction is legal (addresses)."""
+    memory.prepare(random, state, inst)
