@@ -4,7 +4,7 @@
 # PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
 # PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
 # FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77
-set -euo pipefail
+set -Eeuo pipefail
 
 # Pinned: a new upload cannot turn a green tree red.
 aiter_version=0.1.7.post2.dev18
@@ -18,6 +18,12 @@ if [ $# != 2 ]; then
   exit 2
 fi
 family=$2
+case $family in
+  aiter) sources=wheel_members ;;
+  triton) sources="compile_triton triton_kernels" ;;
+  flydsl) sources="wheel_members compile_flydsl torch_stub" ;;
+  *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
+esac
 if [ "${FLYDSL_AOT_SKIP_PEERS-}" = 1 ]; then
   echo "skipped: FLYDSL_AOT_SKIP_PEERS=1; no third-party code object was fetched for $family"
   exit 77
@@ -26,19 +32,21 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 python=$dir/venv/bin/python
-trap 'status=$?; [ $status = 0 ] || echo "error: fetching $family failed (status $status). It needs PyPI or PEERS_WHEELS;\
- FLYDSL_AOT_SKIP_PEERS=1 skips these tests." >&2' EXIT
+failed() {
+  echo "error: fetching $family failed. It needs PyPI or PEERS_WHEELS; FLYDSL_AOT_SKIP_PEERS=1 skips these tests." >&2
+}
+trap failed ERR
 
 # The families are fetched side by side and share the virtual environment.
 exec 9>"$dir/lock"
 locked() { flock 9; "$@"; flock -u 9; }
 
 local_wheel() {  # local_wheel FAMILY: its path, or nothing
-  [ -z "${PEERS_WHEELS-}" ] || find "$PEERS_WHEELS/$1" -name '*.whl' | sort | tail -n 1
+  [ -z "${PEERS_WHEELS-}" ] || [ ! -d "$PEERS_WHEELS/$1" ] || find "$PEERS_WHEELS/$1" -name '*.whl' | sort | tail -n 1
 }
 
 make_venv() {
-  "$python" -c 'import numpy' 2>/dev/null && return
+  if "$python" -c 'import numpy' 2>/dev/null; then return; fi
   rm -rf "$dir/venv"
   "${PYTHON:-python3}" -m venv "$dir/venv"
   "$python" -m pip install -q --no-cache-dir "numpy==$numpy_version"
@@ -83,13 +91,10 @@ flydsl() {
   ROCM_PATH=$dir/rocm "$python" "$here/fetch/compile_flydsl.py" "$dir/torch" "$dir/flydsl"
 }
 
-case $family in
-  aiter | triton | flydsl) ;;
-  *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
-esac
 locked make_venv
-# What the objects depend on: this script and the compilers' drivers.
-want=$(cat "$here/fetch.sh" "$here"/fetch/*.py | sha256sum)
+# What the objects depend on.
+want=$(for name in $sources; do cat "$here/fetch/$name.py"; done | sha256sum)
+want="amd-aiter $aiter_version, triton $triton_version, flydsl $flydsl_version, torch $torch_version, drivers ${want%% *}"
 if [ "$(cat "$dir/$family.stamp" 2>/dev/null)" = "$want" ]; then
   echo "$family: already in $dir"
   exit 0

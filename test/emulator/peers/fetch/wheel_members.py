@@ -83,7 +83,7 @@ def wheel_url(name, version):
     for link in re.findall(r'href="([^"]+)"', text):
         url = urllib.parse.urljoin(page, html.unescape(link)).split("#")[0]
         file = urllib.parse.unquote(url.rsplit("/", 1)[1])
-        if file.startswith(stem) and file.endswith(".whl") and ("any" in file or ("linux" in file and "x86_64" in file)):
+        if file.startswith(stem) and (file.endswith("-any.whl") or ("linux" in file and file.endswith("x86_64.whl"))):
             return url
     raise NoRanges(f"{page}: no wheel {stem}*")
 
@@ -111,8 +111,9 @@ def main():
     except (NoRanges, urllib.error.URLError, OSError, KeyError, zipfile.BadZipFile) as reason:
         print(f"{source}: {reason}; downloading the whole wheel", flush=True)
         with tempfile.TemporaryDirectory(dir=pathlib.Path(folder).parent) as whole:
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps", "--pre", "-d", whole, source],
-                           check=True)
+            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps", "--pre", "-d", whole, source]
+            if subprocess.run(pip).returncode:
+                sys.exit(f"{source}: pip download failed")
             (file,) = pathlib.Path(whole).glob("*.whl")
             unpack(file, folder, patterns)
 

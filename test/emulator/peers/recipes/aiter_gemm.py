@@ -39,7 +39,9 @@ def f4gemm(path, m, n, k, log2_split=0):
         a, b = rng.integers(0, 16, (m, k)).astype(np.uint8), rng.integers(0, 16, (n, k)).astype(np.uint8)
         sa, sb = (rng.integers(120, 134, (rows, k // 32)).astype(np.uint8) for rows in (m, n))
         ae, be = (formats.decode(codes, "e2m1") * np.repeat(formats.e8m0(scales), 32, 1) for codes, scales in ((a, sa), (b, sb)))
-        rows = ceil(m, 32) * 32
+        # noBpreShuffle describes D with num_records = -16 and stores whole tiles.
+        padding = 32 if shuffle else tile_m
+        rows = ceil(m, padding) * padding
         # The parts of a split K are added to D.
         d = hip.buffer(np.zeros((rows, n), np.uint16) if log2_split else np.full((rows, n), 0xA5A5, np.uint16))
         b_bytes = formats.pack_fp4(b)
