@@ -46,6 +46,7 @@ struct Group {
   const DispatchPacket *packet = nullptr;
   MemoryModel model = MemoryModel::kNominal;
   uint32_t id[3] = {};
+  uint32_t initial_scalars = 0;  // s0 up to here are set at launch
   uint64_t copies_issued = 0;
   std::string fault;
   Reports *reports = nullptr;

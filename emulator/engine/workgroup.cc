@@ -136,6 +136,7 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   for (int axis = 0; axis < 3; ++axis)
     if (bit(rsrc2, 7 + axis)) set(group_.id[axis], 1);
   if (bit(rsrc2, 10)) set(0, 1);
+  group_.initial_scalars = n;
 
   // gfx90a and later pack the three work-item ids into v0.
   const uint32_t bx = dispatch_.block[0], by = dispatch_.block[1];

@@ -2,6 +2,7 @@
 
 #include "emulator/hip/memory_pool.h"
 #include "emulator/memory/address_space.h"
+#include "emulator/memory/definedness.h"
 
 namespace flydsl::emu::hip {
 namespace {
@@ -40,6 +41,8 @@ void *Allocations::allocate(Allocation wanted) {
     if (wanted.on_device()) device->used_bytes -= wanted.bytes;
     return nullptr;
   }
+  if (wanted.kind == Allocation::Kind::kDevice && Definedness::wanted())
+    Definedness::instance().fresh(reinterpret_cast<uint64_t>(wanted.begin), wanted.bytes);
   if (wanted.pool) wanted.pool->add(wanted.bytes);
   std::lock_guard<std::mutex> lock(mutex_);
   void *const begin = wanted.begin;
@@ -57,6 +60,7 @@ bool Allocations::release(void *pointer) {
     allocation = found->second;
     by_begin_.erase(found);
   }
+  if (Definedness::wanted()) Definedness::instance().forget(reinterpret_cast<uint64_t>(pointer));
   AddressSpace::instance().release(pointer);
   if (allocation.on_device()) allocation.device->used_bytes -= allocation.bytes;
   if (allocation.pool) allocation.pool->remove(allocation.bytes);

@@ -8,6 +8,7 @@
 #include "emulator/hip/api_call.h"
 #include "emulator/hip/capture.h"
 #include "emulator/memory/address_space.h"
+#include "emulator/memory/definedness.h"
 
 namespace flydsl::emu::hip {
 namespace {
@@ -74,10 +75,15 @@ struct Copy {
     if (error != hipSuccess) return error;
     for (size_t z = 0; z < bytes.depth; ++z)
       for (size_t y = 0; y < bytes.height; ++y)
-        std::memmove(static_cast<char *>(to.data) + z * to.slice_pitch + y * to.row_pitch,
-                     static_cast<char *>(from.data) + z * from.slice_pitch + y * from.row_pitch,
-                     bytes.width);
+        copy_row(static_cast<char *>(to.data) + z * to.slice_pitch + y * to.row_pitch,
+                 static_cast<char *>(from.data) + z * from.slice_pitch + y * from.row_pitch);
     return hipSuccess;
+  }
+  void copy_row(char *row, const char *source) const {
+    std::memmove(row, source, bytes.width);
+    if (Definedness::wanted())
+      Definedness::instance().copy(reinterpret_cast<uint64_t>(row),
+                                   reinterpret_cast<uint64_t>(source), bytes.width);
   }
 };
 
@@ -102,6 +108,9 @@ struct Fill {
     return hipSuccess;
   }
   void fill_row(char *row) const {
+    if (Definedness::wanted())
+      Definedness::instance().define(reinterpret_cast<uint64_t>(row),
+                                     elements.width * element_bytes);
     if (element_bytes == 1) {
       std::memset(row, static_cast<int>(value & 0xff), elements.width);
       return;
