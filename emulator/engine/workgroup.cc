@@ -113,8 +113,9 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   const uint32_t properties = kernel_.kernel_code_properties;
   const auto kernarg = reinterpret_cast<uint64_t>(dispatch_.kernarg);
   if (bit(properties, 0)) {
-    set(reinterpret_cast<uint64_t>(w.scratch), 2);
-    set(0, 2);
+    // The private segment: swizzled, by lane, 64 lanes side by side (isa/buffer_address.h).
+    set(reinterpret_cast<uint64_t>(w.scratch) | uint64_t(1) << 63, 2);
+    set(0x00e00000ffffffffull, 2);
   }
   if (bit(properties, 1)) set(reinterpret_cast<uint64_t>(&packet_), 2);
   if (bit(properties, 2)) set(0, 2);
@@ -136,6 +137,8 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   for (int axis = 0; axis < 3; ++axis)
     if (bit(rsrc2, 7 + axis)) set(group_.id[axis], 1);
   if (bit(rsrc2, 10)) set(0, 1);
+  // gfx90a receives the wave's place in the private segment, whose descriptor is the wave's own here.
+  if (bit(rsrc2, 0) && (bit(properties, 0) || bit(properties, 5))) set(0, 1);
   group_.initial_scalars = n;
 
   // gfx90a and later pack the three work-item ids into v0.

@@ -6,7 +6,7 @@ namespace {
 
 // Words of a swizzled buffer lie apart: each is an access of its own.
 inline uint32_t pieces(const Buffer &b, uint32_t words) {
-  return b.swizzle ? words : 1;
+  return b.swizzle && !b.scratch ? words : 1;
 }
 
 template <int kWords>
@@ -21,8 +21,7 @@ void load(Wave &w, const Op &op) {
   // Words outside read 0.
   alignas(64) uint32_t data[64][kWords] = {};
   for (uint32_t p = 0; p < n; ++p) {
-    locate(w, b, 4 * p, 4, words, a, inside);
-    if (!checked(w, op, a, inside, 4, words, false)) return;
+    if (!locate_checked(w, op, b, 4 * p, 4, words, a, inside, false)) return;
     FOR_EACH_LANE(i, exec)
     memcpy(data[i] + p * words, reinterpret_cast<const void *>(a[i]), 4 * inside[i]);
   }
@@ -42,8 +41,8 @@ void load_sub(Wave &w, const Op &op) {
   uint32_t inside[64];
   const bool lds = op.flags & kLdsCopy;
   ++w.vm_issued;
-  locate(w, buffer_of(w, op, lds ? 0 : 1), 0, sizeof(T), 1, a, inside);
-  if (!checked(w, op, a, inside, sizeof(T), 1, false)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, lds ? 0 : 1), 0, sizeof(T), 1, a, inside, false))
+    return;
   alignas(64) uint8_t data[64 * 4] = {};
   uint32_t *d = lds ? nullptr : w.v + op.o[0].index * 64;
   FOR_EACH_LANE(i, exec_of(w)) {
@@ -69,8 +68,7 @@ void store(Wave &w, const Op &op) {
   const Buffer b = buffer_of(w, op, 1);
   const uint32_t n = pieces(b, kWords), words = kWords / n;
   for (uint32_t p = 0; p < n; ++p) {
-    locate(w, b, 4 * p, 4, words, a, inside);
-    if (!checked(w, op, a, inside, 4, words, true)) return;
+    if (!locate_checked(w, op, b, 4 * p, 4, words, a, inside, true)) return;
     const uint32_t *d = vrow(w, op, 0) + 64 * p * words;
     FOR_EACH_LANE(i, exec_of(w)) {
       uint32_t t[kWords];
@@ -84,8 +82,7 @@ void store_sub(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
   ++w.vm_issued;
-  locate(w, buffer_of(w, op, 1), 0, sizeof(T), 1, a, inside);
-  if (!checked(w, op, a, inside, sizeof(T), 1, true)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, 1), 0, sizeof(T), 1, a, inside, true)) return;
   const uint32_t *d = vrow(w, op, 0);
   FOR_EACH_LANE(i, exec_of(w)) {
     const T t = T(d[i] >> kShift);

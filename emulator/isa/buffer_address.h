@@ -13,6 +13,7 @@ struct Buffer {
   uint64_t base;
   uint32_t stride, records, index_stride, soffset, imm;
   bool swizzle, add_lane, idxen, offen;
+  bool scratch;                    // the private segment of the wave
   const uint32_t *index, *offset;  // lanes; null without idxen and offen
 };
 
@@ -28,6 +29,7 @@ inline Buffer buffer_of(Wave &w, const Op &op, int n) {
   b.index_stride = 8u << (d[3] >> 21 & 3);
   b.add_lane = d[3] >> 23 & 1;
   if (b.add_lane) b.stride |= (d[3] >> 15 & 15) << 14;
+  b.scratch = b.swizzle && b.add_lane && b.base == reinterpret_cast<uint64_t>(w.scratch);
   b.soffset = op.o[n + 2].kind == Kind::kOff ? 0 : scalar32(w, op, n + 2);
   b.imm = uint32_t(op.imm);
   b.idxen = op.flags & kIdxen;
@@ -53,11 +55,28 @@ inline uint64_t swizzled(const Buffer &b, uint32_t index, uint64_t offset) {
 // whole offset; records by the index alone, because unswizzled accesses may be wider than the
 // stride: AITER's backward kernels read 16 bytes at stride 4. A swizzled record also ends at its
 // stride.
-inline void locate(Wave &w, const Buffer &b, uint32_t more, uint32_t unit, uint32_t words,
-                   uint64_t *address, uint32_t *inside) {
+//
+// The private segment of gfx90a lies lane after lane here, as FLAT and SCRATCH find it; the scalar
+// offset, which hardware adds to the address of 64 interleaved lanes, counts 64 bytes for one of a
+// lane (LLVM AMDGPU User Guide, "Private segment buffer").
+//
+// False after a fault.
+inline bool locate(Wave &w, const Op &op, const Buffer &b, uint32_t more, uint32_t unit,
+                   uint32_t words, uint64_t *address, uint32_t *inside) {
   FOR_EACH_LANE(i, exec_of(w)) {
     const uint32_t index = (b.index ? b.index[i] : 0) + (b.add_lane ? uint32_t(i) : 0);
     const uint64_t offset = uint64_t(b.offset ? b.offset[i] : 0) + b.imm + more;
+    if (b.scratch) {
+      const uint64_t at = offset + b.soffset / 64;
+      if (at + uint64_t(unit) * words > w.scratch_bytes) {
+        fault_value(w, op, i, "accesses scratch beyond the kernel's private segment, at offset",
+                    at);
+        return false;
+      }
+      address[i] = b.base + uint64_t(i) * w.scratch_bytes + at;
+      inside[i] = words;
+      continue;
+    }
     const uint64_t place =
         b.swizzle ? swizzled(b, index, offset) : offset + uint64_t(index) * b.stride;
     address[i] = b.base + b.soffset + place;
@@ -70,11 +89,15 @@ inline void locate(Wave &w, const Buffer &b, uint32_t more, uint32_t unit, uint3
       inside[i] = out ? 0 : words;
     }
   }
+  return true;
 }
 
-// Lanes by the number of words they may touch, so that each group is checked with its own size.
-inline bool checked(Wave &w, const Op &op, const uint64_t *a, const uint32_t *inside, uint32_t unit,
-                    uint32_t words, bool write) {
+// locate, then checks against the live regions: lanes by the number of words they may touch, each
+// group with its own size.
+inline bool locate_checked(Wave &w, const Op &op, const Buffer &b, uint32_t more, uint32_t unit,
+                           uint32_t words, uint64_t *a, uint32_t *inside, bool write) {
+  if (!locate(w, op, b, more, unit, words, a, inside)) return false;
+  if (b.scratch) return true;
   for (uint32_t k = 1; k <= words; ++k) {
     uint64_t mask = 0;
     FOR_EACH_LANE(i, exec_of(w)) mask |= uint64_t(inside[i] == k) << i;

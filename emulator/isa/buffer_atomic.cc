@@ -11,8 +11,7 @@ inline void update(Wave &w, const Op &op, const Next &next) {
   alignas(64) uint64_t a[64];
   uint32_t inside[64];
   ++w.vm_issued;
-  locate(w, buffer_of(w, op, 1), 0, sizeof(T), 1, a, inside);
-  if (!checked(w, op, a, inside, sizeof(T), 1, true)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, 1), 0, sizeof(T), 1, a, inside, true)) return;
   uint64_t mask = 0;
   FOR_EACH_LANE(i, exec_of(w)) mask |= uint64_t(inside[i]) << i;
   for (uint32_t r = 0; r < sizeof(T) / 4; ++r) LANES w.out[64 * r + i] = 0;

@@ -140,8 +140,7 @@ void load(Wave &w, const Op &op) {
   Typed t;
   ++w.vm_issued;
   if (!typed_of<kTyped>(w, op, n, t)) return;
-  locate(w, buffer_of(w, op, n), 0, t.bytes, 1, a, inside);
-  if (!checked(w, op, a, inside, t.bytes, 1, false)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, n), 0, t.bytes, 1, a, inside, false)) return;
   const u32 one = t.number == kUint || t.number == kSint ? 1 : as_u(1.0f);
   u32 *d = lds ? nullptr : w.v + op.o[0].index * 64;
   alignas(64) u32 copied[64] = {};
@@ -183,8 +182,7 @@ void store(Wave &w, const Op &op) {
   for (int c = 0; c < 4; ++c)
     if (t.format.bits[c] && t.select[c] != 4 + u32(c))
       return fault(w, op, -1, "formatted store through a descriptor that reorders components");
-  locate(w, buffer_of(w, op, 1), 0, t.bytes, 1, a, inside);
-  if (!checked(w, op, a, inside, t.bytes, 1, true)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, 1), 0, t.bytes, 1, a, inside, true)) return;
   const u32 *d = vrow(w, op, 0);
   FOR_EACH_LANE(i, exec_of(w)) {
     if (!inside[i]) continue;
