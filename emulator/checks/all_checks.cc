@@ -8,6 +8,7 @@ namespace flydsl::emu::checks {
 
 const Entry kAllChecks[] = {
     {"limits", nullptr, make_limits},
+    {"align", nullptr, make_align},
     {"defined", nullptr, make_defined},
     {"race", make_race_state, make_race},
     {"hazard", make_hazard_state, make_hazard},

@@ -9,6 +9,7 @@ class Check;
 struct Context;
 
 std::unique_ptr<Check> make_limits(const Context &, void *);
+std::unique_ptr<Check> make_align(const Context &, void *);
 std::unique_ptr<Check> make_defined(const Context &, void *);
 
 std::shared_ptr<void> make_race_state(const Context &);
