@@ -120,6 +120,7 @@ const Row rows_convert[] = {
     {"v_cvt_pk_u16_u32", "i=ii",
      u_uu<[](uint32_t a, uint32_t b) { return clamp_u16(a) | clamp_u16(b) << 16; }>},
     {"v_cvt_pk_u8_f32", "i=fii", u_uuu<pk_u8>},
+    {"v_cvt_pkaccum_u8_f32", "i&fi", u_uuD<pk_u8>},
     {nullptr, nullptr, nullptr},
 };
 

@@ -1,4 +1,4 @@
-// VOP3P: two 16-bit or two fp32 operations a lane, mixed precision, dot products.
+// VOP3P: two 16-bit or two fp32 operations a lane, mixed precision.
 #include "emulator/isa/fp_lane.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
@@ -205,38 +205,6 @@ void mix(Wave &w, const Op &op) {
   finish(w, op, w.out);
 }
 
-inline float half_lo(u32 x) {
-  return half_value(x & 0xffff);
-}
-inline float half_hi(u32 x) {
-  return half_value(x >> 16);
-}
-inline float bf_lo(u32 x) {
-  return bf16_value(x & 0xffff);
-}
-inline float bf_hi(u32 x) {
-  return bf16_value(x >> 16);
-}
-// Dot products accumulate low element first, as the ISA's pseudocode writes it, one rounding a
-// step.
-inline u32 dot2_f16(u32 a, u32 b, u32 c) {
-  return as_u(fma(half_hi(a), half_hi(b), fma(half_lo(a), half_lo(b), as_f(c))));
-}
-inline u32 dot2_bf16(u32 a, u32 b, u32 c) {
-  return as_u(fma(bf_hi(a), bf_hi(b), fma(bf_lo(a), bf_lo(b), as_f(c))));
-}
-inline u32 dot4_i8(u32 a, u32 b, u32 c) {
-  for (int k = 0; k < 32; k += 8) c += u32(int32_t(int8_t(a >> k)) * int32_t(int8_t(b >> k)));
-  return c;
-}
-inline u32 dot4_u8(u32 a, u32 b, u32 c) {
-  for (int k = 0; k < 32; k += 8) c += (a >> k & 0xff) * (b >> k & 0xff);
-  return c;
-}
-inline u32 dot2_i16(u32 a, u32 b, u32 c) {
-  return c + u32(s16(a) * s16(b)) + u32(s16(a >> 16) * s16(b >> 16));
-}
-
 }  // namespace
 
 const Row rows_packed[] = {
@@ -269,14 +237,6 @@ const Row rows_packed[] = {
     {"v_fma_mix_f32", "f=fff", mix<0>, kRowPacked},
     {"v_fma_mixlo_f16", "i=fff", mix<1>, kRowPacked | kRowIntClamp},
     {"v_fma_mixhi_f16", "i=fff", mix<2>, kRowPacked | kRowIntClamp},
-    {"v_dot2_f32_f16", "i=iii", u_uuu<dot2_f16>},
-    {"v_dot2_f32_bf16", "i=iii", u_uuu<dot2_bf16>},
-    {"v_dot2c_f32_f16", "i&ii", u_uuD<dot2_f16>},
-    {"v_dot2c_f32_bf16", "i&ii", u_uuD<dot2_bf16>},
-    {"v_dot4_i32_i8", "i=iii", u_uuu<dot4_i8>},
-    {"v_dot4c_i32_i8", "i&ii", u_uuD<dot4_i8>},
-    {"v_dot4_u32_u8", "i=iii", u_uuu<dot4_u8>},
-    {"v_dot2_i32_i16", "i=iii", u_uuu<dot2_i16>},
     {nullptr, nullptr, nullptr},
 };
 

@@ -58,6 +58,7 @@ struct Row {
   X(convert_small)             \
   X(convert_scale)             \
   X(packed)                    \
+  X(dot)                       \
   X(lane)                      \
   X(mfma)                      \
   X(mfma_f64)                  \
