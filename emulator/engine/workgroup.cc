@@ -99,8 +99,7 @@ void WorkgroupRunner::start_wave(uint32_t index) {
   w.wave_in_group = index;
   w.hw_id = index;
   const uint32_t rsrc1 = kernel_.compute_pgm_rsrc1;
-  w.mode = (rsrc1 >> 12 & 0xff) | bit(rsrc1, 21) << 8 | bit(rsrc1, 23) << 9 |
-           bit(rsrc1, 26) << 23;
+  w.mode = (rsrc1 >> 12 & 0xff) | bit(rsrc1, 21) << 8 | bit(rsrc1, 23) << 9 | bit(rsrc1, 26) << 23;
 
   // Undefined registers hold a pattern that is equal from run to run.
   std::memset(w.v, kPoison, size_t(p.vector_rows) * 256);
