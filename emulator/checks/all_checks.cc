@@ -12,6 +12,7 @@ const Entry kAllChecks[] = {
     {"defined", nullptr, make_defined},
     {"race", make_race_state, make_race},
     {"hazard", make_hazard_state, make_hazard},
+    {"barrier", make_barrier_state, make_barrier},
     {"waitcnt", nullptr, make_waitcnt},
 };
 const uint32_t kAllChecksCount = sizeof kAllChecks / sizeof *kAllChecks;

@@ -112,9 +112,10 @@ bool is_dst_sel(std::string_view m, const Line &line, const Suffixes &suffixes, 
   return bits.size() > size_t(sources) && bits.back();
 }
 
-// The destination is read too.
+// The destination is read too. (DPP keeps it in lanes that are masked off, which is no read through
+// the lanes.)
 bool reads_destination(std::string_view m, const Suffixes &suffixes) {
-  return suffixes.dpp || suffixes.sdwa || has(m, "_d16") ||
+  return suffixes.sdwa || has(m, "_d16") ||
          starts_with_any(m,
                          {"v_fmac_", "v_mac_", "v_pk_fmac_", "v_writelane", "v_smfmac_", "v_dot2c_",
                           "v_dot4c_", "v_dot8c_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_", "v_cvt_sr_fp8_",

@@ -89,6 +89,7 @@ class RaceCheck : public Check {
   void group_begin(const Group &group, const std::vector<Wave *> &waves) override {
     const uint32_t *grid = context_.dispatch.grid;
     group_ = (uint64_t(group.id[2]) * grid[1] + group.id[1]) * grid[0] + group.id[0];
+    waves_ = &waves;
     epoch_ = 0;
     releases_ = 0;
     acquired_ = 0;
@@ -145,7 +146,7 @@ class RaceCheck : public Check {
         c = {id | Cell::kInFlight, 0};
         return other;
       });
-      if (bad && wave.stop != Stop::kFault)
+      if (bad && wave.stop != Stop::kFault && !same_copy(copy, lane, bad))
         blame(wave, op, {lane, "the copy to LDS writes", copy.bytes, "LDS offset ", at, bad});
     }
   }
@@ -180,6 +181,20 @@ class RaceCheck : public Check {
     uint32_t bytes;
   };
   static constexpr uint32_t kRecent = 1024, kPages = 256;
+
+  // Do two waves copy equal bytes, as when each copies what all need?
+  bool same_copy(const Copy &mine, int lane, uint32_t other) const {
+    const AccessRecord &r = shared_.log[other & Cell::kId];
+    if (!context_.instructions[r.op].has(kCopiesToLds)) return false;
+    const uint64_t at = mine.lds_offset + uint64_t(lane) * mine.bytes;
+    const uint8_t *data = mine.data.data() + size_t(lane) * mine.bytes;
+    for (const Copy &c : (*waves_)[r.wave]->memory->copies) {
+      const uint64_t offset = at - c.lds_offset, size = 64 * uint64_t(c.bytes);
+      if (at >= c.lds_offset && offset + mine.bytes <= size && c.mask >> offset / c.bytes & 1)
+        return !std::memcmp(c.data.data() + offset, data, mine.bytes);
+    }
+    return !std::memcmp((*waves_)[r.wave]->lds + at, data, mine.bytes);  // it has landed
+  }
 
   struct Doubt {  // a race, or two writes of one value
     int lane;
@@ -373,6 +388,7 @@ class RaceCheck : public Check {
   uint32_t epoch_ = 0, releases_ = 0, oldest_ = 0;
   bool unreleased_ = false, passing_barrier_ = false;
   std::vector<Doubt> doubts_;
+  const std::vector<Wave *> *waves_ = nullptr;
 };
 
 }  // namespace

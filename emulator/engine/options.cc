@@ -28,6 +28,13 @@ RunOptions run_options(const DispatchOptions &asked) {
   RunOptions options;
   if (const char *text = std::getenv("FLYDSL_EMU_INSTRUCTION_LIMIT"))
     options.instruction_limit = std::strtoull(text, nullptr, 10);
+  if (const char *text = std::getenv("FLYDSL_EMU_TIMEOUT_S")) {
+    char *end = nullptr;
+    options.timeout_s = std::strtod(text, &end);
+    if (end == text || *end || !(options.timeout_s >= 0))
+      options.error =
+          "FLYDSL_EMU_TIMEOUT_S is \"" + std::string(text) + "\", a number of seconds is expected";
+  }
   options.seed = asked.seed;
   if (asked.memory) {
     options.memory = *asked.memory;

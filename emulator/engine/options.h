@@ -12,6 +12,8 @@ struct RunOptions {
   // FLYDSL_EMU_INSTRUCTION_LIMIT: wave-instructions a work-group may execute before it counts as
   // hung; 0: no limit.
   uint64_t instruction_limit = 0;
+  // FLYDSL_EMU_TIMEOUT_S: seconds that a work-group may run; 0: no limit.
+  double timeout_s = 0;
   MemoryModel memory = MemoryModel::kNominal;
   uint64_t seed = 1;
   uint32_t checks = 0;  // rows of checks::kAllChecks

@@ -1,6 +1,7 @@
 #include "emulator/engine/workgroup.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -159,6 +160,7 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
   group_.id[1] = y;
   group_.id[2] = z;
   group_.copies_issued = 0;
+  if (options_.timeout_s > 0) started_ = std::chrono::steady_clock::now();
   group_.fault.clear();
   std::memset(lds_->data, kPoison, lds_bytes_);
   std::memset(scratch_->data, kPoison, size_t(waves_count_) * 64 * private_bytes_);
@@ -224,21 +226,32 @@ bool WorkgroupRunner::run_waves(const std::atomic<bool> &cancel, Hooks &hooks) {
   return true;
 }
 
-// Describes where each wave is.
+// True, with the place of each wave in the fault, when the work-group has run for too long.
 bool WorkgroupRunner::past_limit(uint64_t executed) {
-  if (!options_.instruction_limit || executed <= options_.instruction_limit) return false;
+  std::string limit;
+  if (options_.instruction_limit && executed > options_.instruction_limit) {
+    limit = std::to_string(options_.instruction_limit) + " wave-instructions";
+  } else if (options_.timeout_s > 0) {
+    const std::chrono::duration<double> ran = std::chrono::steady_clock::now() - started_;
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%g seconds", options_.timeout_s);
+    if (ran.count() > options_.timeout_s) limit = seconds;
+  }
+  if (limit.empty()) return false;
+  const Program &p = *kernel_.program;
   std::string where;
   for (const Wave *wave : waves_)
     if (wave->stop != Stop::kEnd) {
-      const bool at_previous = wave->stop == Stop::kBarrier || wave->stop == Stop::kWait;
-      const uint32_t at = at_previous ? wave->pc - 1 : wave->pc;
-      where += "; wave " + std::to_string(wave->wave_in_group) + " at `" +
-               kernel_.program->text_of(at) + "`";
+      const bool waits = wave->stop == Stop::kBarrier || wave->stop == Stop::kWait;
+      const uint32_t at = waits ? wave->pc - 1 : wave->pc;
+      char offset[32];
+      std::snprintf(offset, sizeof offset, "0x%x", p.offsets[at]);
+      where += "; wave " + std::to_string(wave->wave_in_group) + (waits ? " waits at " : " at ") +
+               offset + " `" + p.text_of(at) + "`";
     }
   group_.fault = kernel_.name + ": work-group (" + std::to_string(group_.id[0]) + "," +
                  std::to_string(group_.id[1]) + "," + std::to_string(group_.id[2]) +
-                 ") passed the limit of " + std::to_string(options_.instruction_limit) +
-                 " wave-instructions" + where;
+                 ") passed the limit of " + limit + where;
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ class WorkgroupRunner {
   std::unique_ptr<Buffer> registers_, states_, lds_, scratch_;
   std::vector<Wave *> waves_;
   std::unique_ptr<checks::Observer> observer_;  // null: no checks
+  std::chrono::steady_clock::time_point started_;
   GroupCounts counts_;
 };
 

@@ -101,7 +101,7 @@ TEST_F(Launch, EndlessLoopIsStoppedByTheLimit) {
   unsetenv("FLYDSL_EMU_INSTRUCTION_LIMIT");
   ASSERT_FALSE(r.ok);
   EXPECT_THAT(r.fault,
-              HasSubstr("passed the limit of 100000 wave-instructions; wave 0 at `s_branch"));
+              HasSubstr("passed the limit of 100000 wave-instructions; wave 0 at 0x0 `s_branch"));
 }
 
 TEST_F(Launch, FaultStopsTheDispatchAndNamesThePlace) {
