@@ -6,8 +6,10 @@
 #include <numeric>
 
 #include "emulator/checks/observer.h"
+#include "emulator/engine/crash_guard.h"
 #include "emulator/engine/options.h"
 #include "emulator/engine/pool.h"
+#include "emulator/engine/progress.h"
 #include "emulator/engine/workgroup.h"
 
 namespace flydsl::emu {
@@ -89,6 +91,7 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
   if (run.checks || run.memory != MemoryModel::kNominal)
     checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run);
   std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
+  Progress progress(kernel.name, groups);
   std::atomic<bool> cancel{false};
   std::mutex mutex;
   auto stop = [&](const std::string &why) {
@@ -105,9 +108,18 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
         runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, run, reports,
                                                    checks.get());
       const uint64_t group = permuted(item, groups, step, first), row = group / dispatch.grid[0];
-      if (!runner->run(uint32_t(group % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
-                       uint32_t(row / dispatch.grid[1]), cancel))
+      bool ok = false;
+      std::string crash;
+      const auto body = [&] {
+        ok = runner->run(uint32_t(group % dispatch.grid[0]), uint32_t(row % dispatch.grid[1]),
+                         uint32_t(row / dispatch.grid[1]), cancel);
+      };
+      if (!run_guarded(body, &crash))
+        stop(runner->place() + ": the emulator was stopped by " + crash +
+             ": a mistake of its own, or memory that its owner unmapped");
+      else if (!ok)
         stop(runner->fault());
+      progress.group_done();
     } catch (const std::bad_alloc &) {
       stop(kernel.name + ": the host has no memory for the registers of a work-group");
     }

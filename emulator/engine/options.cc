@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "emulator/checks/check.h"
+#include "emulator/engine/trace.h"
 
 namespace flydsl::emu {
 namespace {
@@ -43,6 +44,7 @@ RunOptions run_options(const DispatchOptions &asked) {
       options.error = "FLYDSL_EMU_MEMORY is \"" + std::string(text) +
                       "\", allowed are nominal, strict, random and random:SEED";
   }
+  if (!Trace::error().empty()) options.error = Trace::error();
   const char *checks = asked.checks ? asked.checks->c_str() : std::getenv("FLYDSL_EMU_CHECKS");
   if (checks && !checks::parse_checks(checks, options.checks))
     options.error =

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "emulator/engine/step.h"
+#include "emulator/engine/trace.h"
 
 namespace flydsl::emu {
 namespace {
@@ -169,12 +170,25 @@ bool WorkgroupRunner::run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<
   if (observer_) {
     checks::CheckHooks hooks{*observer_};
     observer_->group_begin(group_, waves_);
-    if (!run_waves(cancel, hooks)) return false;
+    if (!run_traced(cancel, hooks)) return false;
     observer_->group_end(waves_);
     return group_.fault.empty();
   }
   NoHooks hooks;
-  return run_waves(cancel, hooks);
+  return run_traced(cancel, hooks);
+}
+
+template <class Hooks>
+bool WorkgroupRunner::run_traced(const std::atomic<bool> &cancel, Hooks &hooks) {
+  Trace *const trace = Trace::of(group_);
+  if (!trace) return run_waves(cancel, hooks);
+  TracedHooks<Hooks> traced{hooks, *trace};
+  return run_waves(cancel, traced);
+}
+
+std::string WorkgroupRunner::place() const {
+  return running_ && running_->pc ? place_of(*running_, running_->ops[running_->pc - 1], -1)
+                                  : kernel_.name;
 }
 
 template <class Hooks>
@@ -193,6 +207,7 @@ bool WorkgroupRunner::run_waves(const std::atomic<bool> &cancel, Hooks &hooks) {
     for (Wave *wave : order) {
       if (wave->stop == Stop::kEnd) continue;
       if (wave->stop == Stop::kNone) {
+        running_ = wave;
         executed +=
             run_wave(*wave, shuffled ? 1 + random.below(kShuffledQuantum) : kQuantum, hooks);
         if (wave->stop == Stop::kFault) {

@@ -31,12 +31,16 @@ class WorkgroupRunner {
   bool run(uint32_t x, uint32_t y, uint32_t z, const std::atomic<bool> &cancel);
   const std::string &fault() const { return group_.fault; }
   GroupCounts counts() const { return counts_; }
+  // The instruction that ran last, for a report about the emulator itself.
+  std::string place() const;
 
  private:
   struct Buffer;
   void start_wave(uint32_t index);
   template <class Hooks>
   bool run_waves(const std::atomic<bool> &cancel, Hooks &hooks);
+  template <class Hooks>
+  bool run_traced(const std::atomic<bool> &cancel, Hooks &hooks);
   bool past_limit(uint64_t executed);
 
   const Kernel &kernel_;
@@ -48,6 +52,7 @@ class WorkgroupRunner {
   std::vector<Memory> memories_;
   std::unique_ptr<Buffer> registers_, states_, lds_, scratch_;
   std::vector<Wave *> waves_;
+  const Wave *running_ = nullptr;
   std::unique_ptr<checks::Observer> observer_;  // null: no checks
   std::chrono::steady_clock::time_point started_;
   GroupCounts counts_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <shared_mutex>
@@ -103,6 +104,8 @@ struct Launch {
     const DispatchResult result =
         run_dispatch(function->kernel->kernel, dispatch, *memory, options);
     if (record) record->result = result;
+    for (const std::string &warning : result.warnings)
+      std::fprintf(stderr, "flydsl_emu: warning: %s\n", warning.c_str());
     if (result.ok) return hipSuccess;
     report_fault(result.fault);
     return fail(hipErrorLaunchFailure, "kernel fault: %s", result.fault.c_str());

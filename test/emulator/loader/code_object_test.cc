@@ -35,7 +35,7 @@ class CodeObjectVersions : public testing::TestWithParam<const char *> {};
 TEST_P(CodeObjectVersions, KernelsAreComplete) {
   const auto object = loaded(GetParam());
   ASSERT_TRUE(object);
-  EXPECT_EQ(object->kernels().size(), 8u);
+  EXPECT_EQ(object->kernels().size(), 9u);
   for (const auto &[name, loaded_kernel] : object->kernels()) {
     SCOPED_TRACE(name);
     const Kernel &kernel = loaded_kernel.kernel;

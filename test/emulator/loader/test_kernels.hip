@@ -78,3 +78,11 @@ KERNEL void write_past_end(float *out, u32 count) {
 KERNEL __attribute__((amdgpu_flat_work_group_size(1, 128))) void at_most_128(u32 *out) {
   out[global_id()] = 7;
 }
+
+// Each group counts itself in and waits for all others; then it notes the count. For cooperative launches.
+KERNEL void grid_barrier(u32 *state, u32 groups) {
+  if (__builtin_amdgcn_workitem_id_x() != 0) return;
+  __hip_atomic_fetch_add(state, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+  while (__hip_atomic_load(state, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) < groups) __builtin_amdgcn_s_sleep(1);
+  state[1 + __builtin_amdgcn_workgroup_id_x()] = __hip_atomic_load(state, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
