@@ -64,15 +64,32 @@ template <class T>
 inline u32 to_accumulator(u32 a, u32 b, u32 c) {
   return as_u(add(fma(T::high(a), T::high(b), mul(T::low(a), T::low(b))), as_f(c)));
 }
-// neg_lo and neg_hi flip the signs of the halves of A and B; neg_lo also that of C.
+// Two products a lane: op_sel picks the halves of the first, op_sel_hi those of the second; neg_lo and
+// neg_hi flip their signs, neg_lo also that of C.
 template <auto F>
 void dot2(Wave &w, const Op &op) {
   const u32 *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
-  auto signs = [&](int s) { return (op.neg_lo >> s & 1u) << 15 | u32(op.neg_hi >> s & 1u) << 31; };
-  const u32 na = signs(0), nb = signs(1), nc = (op.neg_lo >> 2 & 1u) << 31;
+  u32 low[2], high[2], signs[2];
+  for (int s = 0; s < 2; ++s) {
+    low[s] = (op.op_sel >> s & 1u) * 16;
+    high[s] = (op.op_sel_hi >> s & 1u) * 16;
+    signs[s] = (op.neg_lo >> s & 1u) << 15 | u32(op.neg_hi >> s & 1u) << 31;
+  }
+  const u32 nc = (op.neg_lo >> 2 & 1u) << 31;
   u32 *d = result(w, op);
-  LANES d[i] = F(a[i] ^ na, b[i] ^ nb, c[i] ^ nc);
+  LANES {
+    const u32 x = (a[i] >> low[0] & 0xffff) | a[i] >> high[0] << 16;
+    const u32 y = (b[i] >> low[1] & 0xffff) | b[i] >> high[1] << 16;
+    d[i] = F(x ^ signs[0], y ^ signs[1], c[i] ^ nc);
+  }
   finish(w, op, d);
+}
+template <bool kSigned>
+void dot2_integer(Wave &w, const Op &op) {
+  if (op.flags & kClamp)
+    dot2<clamped<16, kSigned>>(w, op);
+  else
+    dot2<wrapped<16, kSigned>>(w, op);
 }
 
 constexpr u32 kInteger = kRowIntClamp, kFloat = kRowPacked | kRowRoundEven;
@@ -80,8 +97,8 @@ constexpr u32 kInteger = kRowIntClamp, kFloat = kRowPacked | kRowRoundEven;
 }  // namespace
 
 const Row rows_dot[] = {
-    {"v_dot2_i32_i16", "i=iii", dot<16, true>, kInteger},
-    {"v_dot2_u32_u16", "i=iii", dot<16, false>, kInteger},
+    {"v_dot2_i32_i16", "i=iii", dot2_integer<true>, kInteger | kRowPacked},
+    {"v_dot2_u32_u16", "i=iii", dot2_integer<false>, kInteger | kRowPacked},
     {"v_dot4_i32_i8", "i=iii", dot<8, true>, kInteger},
     {"v_dot4_u32_u8", "i=iii", dot<8, false>, kInteger},
     {"v_dot8_i32_i4", "i=iii", dot<4, true>, kInteger},

@@ -95,6 +95,20 @@ TEST_P(Dot, Floats) {
   }
 }
 
+// op_sel names the halves of the first product, op_sel_hi those of the second. The assembler writes
+// only the defaults: op_sel:[1,0,0] op_sel_hi:[1,0,1] are set by hand.
+TEST_P(Dot, Halves) {
+  std::vector<uint8_t> code = assemble("v_dot2_i32_i16 v3, v0, v1, v2\ns_endpgm");
+  code[1] |= 0x08;
+  code[7] &= uint8_t(~0x10);
+  Snippet t(code, GetParam(), "gfx950");
+  t.set_v(0, [](int l) { return 0x00050007u + uint32_t(l); });
+  t.set_v(1, [](int l) { return 0x00110013u + uint32_t(l) * 0x10000u; });
+  t.set_v(2, [](int) { return 1000u; });
+  ASSERT_EQ(t.run(), "");
+  for (int l = 0; l < 64; ++l) EXPECT_EQ(t.v(3, l), 1000u + 2 * 5 * 0x13);
+}
+
 // Sixteen lanes read a tile of `columns` = 16 elements a row, several lanes a row; lane l gets
 // column l, row n in element n.
 TEST_P(Dot, TransposedReads) {
