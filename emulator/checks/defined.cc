@@ -55,8 +55,10 @@ class Defined : public Check {
   }
 
   void access(Wave &wave, const Op &op, const Instruction &i, const Access &a) override {
-    if (a.scalar) return scalar_access(wave, op, i, a);
+    if (a.scalar) return scalar_access(wave, i, a);
     RegisterShadow &shadow = waves_[wave.wave_in_group];
+    Definedness::View memory(Definedness::instance());
+    memory_ = &memory;
     uint8_t undefined[64];
     if (i.has(kCopiesToLds) && a.space == Space::kGlobal) {
       const uint32_t bytes = std::max<uint32_t>(a.bytes, 4);
@@ -214,14 +216,18 @@ class Defined : public Check {
   // Undefined bits of what lane `lane` of the access finds in memory; false when there are none.
   bool read(const Wave &wave, const Access &a, int lane, uint8_t *undefined) {
     const uint64_t at = a.address[lane];
-    if (a.space == Space::kGlobal) return Definedness::instance().read(at, a.bytes, undefined);
-    const uint8_t *from = place(wave, a, lane);
-    std::memcpy(undefined, from, a.bytes);
-    return std::any_of(from, from + a.bytes, [](uint8_t u) { return u != 0; });
+    if (a.space == Space::kGlobal) return memory_->read(at, a.bytes, undefined);
+    std::memcpy(undefined, place(wave, a, lane), a.bytes);
+    uint64_t any = 0;
+    for (uint32_t n = 0; n < a.bytes; n += 8) {
+      uint64_t part = 0;
+      std::memcpy(&part, undefined + n, std::min<uint32_t>(8, a.bytes - n));
+      any |= part;
+    }
+    return any;
   }
   void write(const Wave &wave, const Access &a, int lane, const uint8_t *undefined) {
-    if (a.space == Space::kGlobal)
-      return Definedness::instance().write(a.address[lane], a.bytes, undefined);
+    if (a.space == Space::kGlobal) return memory_->write(a.address[lane], a.bytes, undefined);
     uint8_t *to = place(wave, a, lane);
     if (undefined)
       std::memcpy(to, undefined, a.bytes);
@@ -291,9 +297,10 @@ class Defined : public Check {
     write(wave, a, lane, undefined);
   }
 
-  void scalar_access(Wave &wave, const Op &op, const Instruction &i, const Access &a) {
+  void scalar_access(Wave &wave, const Instruction &i, const Access &a) {
     uint8_t undefined[64];
-    if (!i.write_count || !Definedness::instance().read(a.address[0], a.bytes, undefined)) return;
+    Definedness::View memory(Definedness::instance());
+    if (!i.write_count || !memory.read(a.address[0], a.bytes, undefined)) return;
     RegisterShadow &shadow = waves_[wave.wave_in_group];
     // s_buffer_load asks word by word, s_load for all at once.
     const uint32_t first = i.writes[0].first, words = a.bytes / 4;
@@ -302,10 +309,10 @@ class Defined : public Check {
       std::memcpy(&u, undefined + 4 * std::min(w, words - 1), 4);
       if (u) shadow.set_scalar(first + w, shadow.scalars[first + w - kFirstScalar] | u);
     }
-    (void)op;
   }
 
   const Program *program_ = nullptr;
+  Definedness::View *memory_ = nullptr;  // during access()
   std::vector<RegisterShadow> waves_;
   std::vector<uint8_t> lds_;  // undefined bits of each byte
   std::vector<std::vector<uint8_t>> scratch_;

@@ -19,23 +19,33 @@ class Limits : public Check {
   }
 
   void before(Wave &wave, const Op &op, const Instruction &i) override {
-    for (int n = 0; n < i.write_count; ++n) look(wave, op, i.writes[n]);
-    for (int n = 0; n < i.read_count; ++n) look(wave, op, i.reads[n]);
+    // Most instructions are known to be good from their first run.
+    const size_t index = size_t(&op - wave.ops);
+    const bool indexed = wave.mode & kModeIndexing;
+    if (!indexed && index < good_.size() && good_[index]) return;
+    bool good = true;
+    for (int n = 0; n < i.write_count; ++n) good &= look(wave, op, i.writes[n]);
+    for (int n = 0; n < i.read_count; ++n) good &= look(wave, op, i.reads[n]);
+    if (!good || indexed) return;
+    if (index >= good_.size()) good_.resize(index + 256);
+    good_[index] = true;
   }
 
  private:
-  void look(Wave &wave, const Op &op, const Registers &r) {
-    if (r.first >= kFirstScalar) return;
+  bool look(Wave &wave, const Op &op, const Registers &r) {
+    if (r.first >= kFirstScalar) return true;
     const bool accumulation = r.first >= 256;
     const uint32_t last = r.first % 256 + r.count - 1u;
     const uint32_t limit = accumulation ? accumulators_ : vectors_;
-    if (last < limit) return;
+    if (last < limit) return true;
     report("limits", wave, op, -1,
            "uses " + register_name(r.first + r.count - 1) + "; the kernel declares " +
                std::to_string(limit) + (accumulation ? " accumulation" : " vector") +
                " registers (" + std::to_string(total_) + " in all)");
+    return false;
   }
 
+  std::vector<bool> good_;  // by operation
   uint32_t total_, vectors_, accumulators_;
 };
 

@@ -63,6 +63,12 @@ class Scoreboard {
   bool vm_covered(uint32_t number, uint32_t vm) const { return vm_issued - number >= vm; }
   bool lds_covered(uint32_t number, uint32_t lgkm) const { return lds_issued - number >= lgkm; }
 
+  // Whether results may be complete because no more can be in flight.
+  bool is_full() const {
+    return !entries.empty() && (vm_covered(entries.front().vm_number, kMostVm) ||
+                                lds_covered(entries.front().lds_number, kMostLgkm));
+  }
+
   // s_waitcnt: calls landed(entry), oldest first, for what is now complete, and forgets it.
   template <class Landed>
   void wait(WaitFields w, const Landed &landed) {

@@ -56,23 +56,26 @@ class Waitcnt : public Check {
     if (!Scoreboard::asynchronous(i)) return;
     Scoreboard &board = boards_[wave.wave_in_group];
     board.count(i);
-    board.wait({kMostVm, kMostLgkm}, [](const InFlight &) {});
-    forget_copies(wave, board, kMostVm);
+    if (board.is_full()) {
+      board.wait({kMostVm, kMostLgkm}, [](const InFlight &) {});
+      mark(wave);
+    }
     const uint64_t mask =
         i.family == Family::kScalarMemory ? 1 : wave.s[kExec] | uint64_t(wave.s[kExec + 1]) << 32;
     const uint8_t needs = Scoreboard::needs(i, flat_lds_, flat_vm_);
-    if (i.write_count && mask && needs)
-      board.entries.push_back({uint32_t(&op - wave.ops),
-                               needs,
-                               board.vm_issued,
-                               board.lds_issued,
-                               i.writes[0],
-                               mask,
-                               {}});
-    mark(wave);
+    if (!i.write_count || !mask || !needs) return;
+    board.entries.push_back({uint32_t(&op - wave.ops),
+                             needs,
+                             board.vm_issued,
+                             board.lds_issued,
+                             i.writes[0],
+                             mask,
+                             {}});
+    mark(in_flight_[wave.wave_in_group], i.writes[0]);
   }
 
   void copy_issued(Wave &wave, const Op &op, const Instruction &, const Copy &c) override {
+    forget_copies(wave, boards_[wave.wave_in_group], kMostVm);
     const uint64_t first = uint64_t(__builtin_ctzll(c.mask)),
                    last = 63 - uint64_t(__builtin_clzll(c.mask));
     copies_.push_back({wave.wave_in_group, uint32_t(&op - wave.ops),
@@ -89,9 +92,11 @@ class Waitcnt : public Check {
   void mark(const Wave &wave) {
     Bits &bits = in_flight_[wave.wave_in_group];
     std::memset(bits.words, 0, sizeof bits.words);
-    for (const InFlight &e : boards_[wave.wave_in_group].entries)
-      for (uint32_t r = e.to.first; r < uint32_t(e.to.first) + e.to.count; ++r)
-        bits.words[r / 64] |= uint64_t(1) << (r % 64);
+    for (const InFlight &e : boards_[wave.wave_in_group].entries) mark(bits, e.to);
+  }
+  static void mark(Bits &bits, const Registers &to) {
+    for (uint32_t r = to.first; r < uint32_t(to.first) + to.count; ++r)
+      bits.words[r / 64] |= uint64_t(1) << (r % 64);
   }
 
   void look(Wave &wave, const Op &op, const Instruction &i, const Registers &r, bool write) {

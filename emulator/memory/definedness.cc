@@ -47,13 +47,22 @@ void Definedness::forget(uint64_t begin) {
   allocations_.erase(at);
 }
 
-Definedness::Allocation *Definedness::find(uint64_t address, uint64_t &begin) {
-  auto at = allocations_.upper_bound(address);
-  if (at == allocations_.begin()) return nullptr;
-  --at;
-  if (address >= at->second.end) return nullptr;
-  begin = at->first;
-  return &at->second;
+// False: memory that is not followed.
+bool Definedness::View::find(uint64_t address) {
+  if (address >= begin_ && address < end_) return true;
+  const auto &all = definedness_.allocations_;
+  auto at = all.upper_bound(address);
+  if (at == all.begin() || address >= (--at)->second.end) return false;
+  begin_ = at->first;
+  end_ = at->second.end;
+  pages_ = at->second.pages;
+  return true;
+}
+
+bool Definedness::View::defined(uint64_t offset, size_t bytes) const {
+  for (uint64_t n = offset / kPageBytes; n <= (offset + bytes - 1) / kPageBytes; ++n)
+    if (__atomic_load_n(&pages_[n], __ATOMIC_ACQUIRE) != kDefined) return false;
+  return true;
 }
 
 // The masks of a page that is about to hold both kinds; several threads may ask at once.
@@ -69,68 +78,59 @@ Definedness::Page Definedness::writable_page(Page &page) {
   return writable_page(page);
 }
 
-bool Definedness::read(uint64_t address, size_t bytes, uint8_t *undefined) {
-  std::memset(undefined, 0, bytes);
-  std::shared_lock lock(mutex_);
-  uint64_t begin = 0;
-  const Allocation *a = find(address, begin);
-  if (!a) return false;
-  bool any = false;
+bool Definedness::View::read(uint64_t address, size_t bytes, uint8_t *undefined) {
+  if (!find(address)) return false;
+  bytes = std::min<size_t>(bytes, end_ - address);
+  if (defined(address - begin_, bytes)) return false;
+  uint8_t any = 0;
   for (size_t n = 0; n < bytes;) {
-    const uint64_t offset = address + n - begin;
+    const uint64_t offset = address + n - begin_;
     const size_t part = std::min(bytes - n, kPageBytes - offset % kPageBytes);
-    const Page page = __atomic_load_n(&a->pages[offset / kPageBytes], __ATOMIC_ACQUIRE);
-    if (page != kDefined) {
-      if (page)
-        std::memcpy(undefined + n, page + offset % kPageBytes, part);
-      else
-        std::memset(undefined + n, 0xff, part);
-      for (size_t k = n; k < n + part; ++k) any |= undefined[k] != 0;
-    }
+    const Page page = __atomic_load_n(&pages_[offset / kPageBytes], __ATOMIC_ACQUIRE);
+    if (page > kDefined)
+      std::memcpy(undefined + n, page + offset % kPageBytes, part);
+    else
+      std::memset(undefined + n, page ? 0 : 0xff, part);
+    for (size_t k = n; k < n + part; ++k) any |= undefined[k];
     n += part;
   }
   return any;
 }
 
-void Definedness::write(uint64_t address, size_t bytes, const uint8_t *undefined) {
-  std::shared_lock lock(mutex_);
-  uint64_t begin = 0;
-  Allocation *a = find(address, begin);
-  if (!a) return;
-  bytes = std::min<size_t>(bytes, a->end - address);
+void Definedness::View::write(uint64_t address, size_t bytes, const uint8_t *undefined) {
+  if (!find(address)) return;
+  bytes = std::min<size_t>(bytes, end_ - address);
+  if (!undefined && defined(address - begin_, bytes)) return;
   for (size_t n = 0; n < bytes;) {
-    const uint64_t offset = address + n - begin;
+    const uint64_t offset = address + n - begin_;
     const size_t part = std::min(bytes - n, kPageBytes - offset % kPageBytes);
-    Page &page = a->pages[offset / kPageBytes];
-    const Page seen = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
-    Page unused = nullptr;
+    Page &page = pages_[offset / kPageBytes];
+    Page untouched = nullptr;
     const bool whole = part == kPageBytes && !undefined;
-    if ((seen == kDefined && !undefined) ||
-        (whole && __atomic_compare_exchange_n(&page, &unused, kDefined, false, __ATOMIC_ACQ_REL,
-                                              __ATOMIC_ACQUIRE))) {
-      // nothing to note
-    } else if (Page masks = writable_page(page)) {
-      if (undefined)
-        std::memcpy(masks + offset % kPageBytes, undefined + n, part);
-      else
-        std::memset(masks + offset % kPageBytes, 0, part);
-    }
+    const bool done =
+        !undefined && (__atomic_load_n(&page, __ATOMIC_ACQUIRE) == kDefined ||
+                       (whole && __atomic_compare_exchange_n(&page, &untouched, kDefined, false,
+                                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)));
+    Page masks = done ? nullptr : writable_page(page);
+    if (masks && undefined) std::memcpy(masks + offset % kPageBytes, undefined + n, part);
+    if (masks && !undefined) std::memset(masks + offset % kPageBytes, 0, part);
     n += part;
   }
 }
 
 void Definedness::define(uint64_t begin, size_t bytes) {
-  write(begin, bytes, nullptr);
+  if (bytes) View(*this).write(begin, bytes, nullptr);
 }
 
 void Definedness::copy(uint64_t to, uint64_t from, size_t bytes) {
   uint8_t masks[4096];
   const bool backwards = to > from;
+  View view(*this);
   for (size_t done = 0; done < bytes;) {
     const size_t part = std::min(bytes - done, sizeof masks);
     const size_t at = backwards ? bytes - done - part : done;
-    const bool any = read(from + at, part, masks);
-    write(to + at, part, any ? masks : nullptr);
+    const bool any = view.read(from + at, part, masks);
+    view.write(to + at, part, any ? masks : nullptr);
     done += part;
   }
 }

@@ -24,20 +24,33 @@ class Definedness {
   void define(uint64_t begin, size_t bytes);
   void copy(uint64_t to, uint64_t from, size_t bytes);
 
-  // Undefined bits of up to 64 bytes; true when there are any.
-  bool read(uint64_t address, size_t bytes, uint8_t *undefined);
-  // `undefined` null: all defined.
-  void write(uint64_t address, size_t bytes, const uint8_t *undefined);
+  // null: all undefined; kDefined: all defined; else masks of undefined bits, one for each byte.
+  using Page = uint8_t *;
+
+  // Holds the allocations still for many look-ups.
+  class View {
+   public:
+    explicit View(Definedness &d) : lock_(d.mutex_), definedness_(d) {}
+    // Undefined bits of `bytes` bytes; false, and nothing written, when there are none.
+    bool read(uint64_t address, size_t bytes, uint8_t *undefined);
+    // `undefined` null: all defined.
+    void write(uint64_t address, size_t bytes, const uint8_t *undefined);
+
+   private:
+    bool find(uint64_t address);
+    bool defined(uint64_t offset, size_t bytes) const;
+    std::shared_lock<std::shared_mutex> lock_;
+    Definedness &definedness_;
+    uint64_t begin_ = 0, end_ = 0;  // the allocation found last
+    Page *pages_ = nullptr;
+  };
 
  private:
   static constexpr size_t kPageBytes = 65536;
-  // null: all undefined; kDefined: all defined; else kPageBytes masks of undefined bits.
-  using Page = uint8_t *;
   struct Allocation {
     uint64_t end = 0;
     Page *pages = nullptr;  // zeroed by the operating system when first touched
   };
-  Allocation *find(uint64_t address, uint64_t &begin);
   static Page writable_page(Page &page);
 
   std::shared_mutex mutex_;

@@ -164,21 +164,25 @@ TEST_F(DefinedCheck, MatrixRowsAndColumns) {
 // A reservation of 64 GiB costs nothing until it is touched.
 TEST(Definedness, IsSparse) {
   Definedness d;
-  const uint64_t begin = uint64_t(1) << 45;
+  const uint64_t begin = uint64_t(1) << 45, middle = begin + (uint64_t(40) << 30);
   d.fresh(begin, uint64_t(64) << 30);
   uint8_t u[8];
-  EXPECT_TRUE(d.read(begin + (uint64_t(40) << 30) - 4, 8, u));
+  const auto read = [&](uint64_t address) { return Definedness::View(d).read(address, 8, u); };
+  EXPECT_TRUE(read(middle - 4));
   EXPECT_THAT(u, testing::Each(0xff));
-  d.define(begin + (uint64_t(40) << 30), 100);
-  EXPECT_TRUE(d.read(begin + (uint64_t(40) << 30) - 4, 8, u));
+  d.define(middle, 100);
+  EXPECT_TRUE(read(middle - 4));
   EXPECT_THAT(u, testing::ElementsAre(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0));
-  EXPECT_FALSE(d.read(begin + (uint64_t(40) << 30), 8, u));
-  EXPECT_FALSE(d.read(begin + (uint64_t(64) << 30), 8, u));  // not an allocation
-  d.copy(begin + 3, begin + (uint64_t(40) << 30) + 96, 8);
-  EXPECT_TRUE(d.read(begin + 3, 8, u));
+  EXPECT_FALSE(read(middle));
+  EXPECT_FALSE(read(begin + (uint64_t(64) << 30)));  // not an allocation
+  d.copy(begin + 3, middle + 96, 8);
+  EXPECT_TRUE(read(begin + 3));
   EXPECT_THAT(u, testing::ElementsAre(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff));
+  // Whole pages become defined without a mask a byte.
+  d.define(begin, uint64_t(1) << 30);
+  EXPECT_FALSE(read(begin + 12345));
   d.forget(begin);
-  EXPECT_FALSE(d.read(begin, 8, u));
+  EXPECT_FALSE(read(middle - 4));
 }
 
 }  // namespace
