@@ -119,6 +119,22 @@ class Runner(unittest.TestCase):
         self.assertFalse(run("pass", {"peer/kernel": "v_new"}))
         self.assertFalse(run("pass", {"peer/gone": "v_new"}))
         self.assertFalse(runner.verdict([], {})[1])
+
+    def test_reports(self):
+        said = "flydsl_emu: k: work-group (0,0,0) wave 1 lane 0 at 0x8 `ds_read_b32 v0, v1`: race: reads 4 bytes\nC 1e-7"
+
+        def run(state, text, expected):
+            return runner.verdict_on_reports([runner.Outcome("peer/kernel", "peer", state, 0, text)], expected)[1]
+
+        self.assertTrue(run("pass", "C 1e-7", {}))
+        self.assertFalse(run("pass", said, {}))
+        self.assertTrue(run("pass", said, {"peer/kernel": "race by design"}))
+        self.assertFalse(run("pass", said, {"peer/kernel": "race,waitcnt by design"}))
+        self.assertFalse(run("pass", "C 1e-7", {"peer/kernel": "race by design"}))
+        self.assertFalse(run("stopped", "", {}))
+        self.assertFalse(run("pass", "C 1e-7", {"peer/gone": "race by design"}))
+
+    def test_expected_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "expected.txt")
             path.write_text("# comment\npeer/kernel v_new is missing\n")

@@ -2,6 +2,7 @@
 import collections
 import dataclasses
 import os
+import re
 import signal
 import tempfile
 import time
@@ -75,7 +76,7 @@ def summary(outcome):
 
 
 def read_expected(path):
-    """{recipe: reason} of a file with `<recipe> <reason>` lines and # comments."""
+    """{first word: the rest} of a file's lines; # starts a comment line."""
     expected = {}
     for line in path.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -84,6 +85,28 @@ def read_expected(path):
                 raise ValueError(f"{path}: {name} has no reason")
             expected[name] = reason.strip()
     return expected
+
+
+def reports_of(outcome):
+    """Names of the checks (emulator/checks) that said something while the recipe ran."""
+    return sorted(set(re.findall(r"^flydsl_emu: .*work-group .*`: (\w+): ", outcome.text, re.MULTILINE)))
+
+
+def verdict_on_reports(outcomes, expected):
+    """As verdict(), for runs with checks that warn. `expected`: {recipe: "check,check reason"}."""
+    lines, good = [], bool(outcomes)
+    for outcome in outcomes:
+        found, listed = reports_of(outcome), expected.get(outcome.name, "").split(" ")[0].split(",")
+        if outcome.state != "pass" or found != sorted(filter(None, listed)):
+            good = False
+            first = next((line for line in outcome.text.splitlines() if line.startswith("flydsl_emu:")), summary(outcome))
+            lines.append(f"FAIL {outcome.name}: {outcome.state}, reports of {found}, expected {listed}: {first[:400]}")
+    for name in sorted(set(expected) - {o.name for o in outcomes}):
+        good = False
+        lines.append(f"STALE {name} is in expected_reports.txt, but there is no such recipe")
+    silent = sum(not reports_of(o) for o in outcomes)
+    lines.append(f"{len(outcomes)} recipes: {silent} without a report, {len(outcomes) - silent} with reports")
+    return lines, good
 
 
 def verdict(outcomes, expected):
