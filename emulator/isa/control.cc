@@ -129,8 +129,8 @@ void memtime(Wave &w, const Op &op) {
   set64(w, op, 0, realtime_counter());
 }
 
-// Hardware registers that user code reads or writes: MODE (1); STATUS (2), HW_ID (4), XCC_ID (20)
-// read only.
+// Hardware registers that user code reads or writes: MODE (1); STATUS (2), HW_ID (4),
+// SH_MEM_BASES (15), XCC_ID (20) read only.
 void getreg(Wave &w, const Op &op) {
   const uint32_t id = uint32_t(op.imm) & 63, offset = uint32_t(op.imm) >> 6 & 31,
                  size = (uint32_t(op.imm) >> 11 & 31) + 1;
@@ -144,6 +144,10 @@ void getreg(Wave &w, const Op &op) {
       break;
     case 4:
       value = w.hw_id;
+      break;
+    case 15:  // SH_MEM_BASES: bits 63:48 of the private and the shared aperture (address.h)
+      value = uint32_t(special_value(w, uint32_t(Special::kPrivateBase)) >> 48) |
+              uint32_t(special_value(w, uint32_t(Special::kSharedBase)) >> 48) << 16;
       break;
     case 20:
       value = 0;

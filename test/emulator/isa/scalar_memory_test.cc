@@ -117,6 +117,16 @@ TEST_P(ScalarMemory, RelativeDestinationsAndMasks) {
   EXPECT_EQ(t.s(6), 0xf00f0000u);
   EXPECT_EQ(t.s(7), 0x90u);
   EXPECT_EQ(t.s(8), 1u);
+  // Where FLAT addresses of LDS and scratch begin, the old way and the new.
+  Snippet bases(
+      "s_getreg_b32 s0, hwreg(HW_REG_SH_MEM_BASES, 16, 16)\n"
+      "s_getreg_b32 s1, hwreg(HW_REG_SH_MEM_BASES, 0, 16)\n s_mov_b64 s[2:3], src_shared_base\n"
+      "s_mov_b64 s[4:5], src_private_base",
+      GetParam());
+  ASSERT_EQ(bases.run(), "");
+  EXPECT_EQ(bases.s(0) << 16, bases.s(3));
+  EXPECT_EQ(bases.s(1) << 16, bases.s(5));
+  EXPECT_NE(bases.s(0), bases.s(1));
   Snippet halted("s_sethalt 1", GetParam());
   EXPECT_THAT(halted.run(), HasSubstr("halts the wave"));
 }
