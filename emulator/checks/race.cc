@@ -48,7 +48,7 @@ struct Shared {
   // loop that stands for an atomic which the target lacks (LLVM AtomicExpand). A stale value only
   // makes the first swap fail.
   static bool begins_swap_loop(const Context &context, uint32_t op) {
-    constexpr uint32_t kReach = 32;
+    constexpr uint32_t kReach = 256;
     const Program &p = *context.kernel.program;
     const Instruction &load = context.instructions[op];
     if (!load.has(kLoads) || load.bytes % 4 || load.bytes > 8) return false;
@@ -60,7 +60,7 @@ struct Shared {
         continue;
       const int at = swap.has(kReturns) ? 1 : 0;
       const Operand &a = p.ops[op].o[1], &b = p.ops[n].o[at];
-      return a.kind == b.kind && a.index == b.index && p.ops[op].imm == p.ops[n].imm;
+      if (a.kind == b.kind && a.index == b.index && p.ops[op].imm == p.ops[n].imm) return true;
     }
     return false;
   }

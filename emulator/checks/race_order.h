@@ -53,14 +53,23 @@ class Order {
     me_ = me;
     acquired_ = acquired;
     oldest_ = oldest;
+    known_write_ = known_read_ = 0;
   }
 
   // Each returns the record of an access that is not ordered with this one, or 0, and updates the
   // cell to record `id`.
   uint32_t read(Cell &cell, uint32_t id) const {
     if ((cell.read & Cell::kId) == id) return 0;
-    if (const uint32_t bad = against_write(cell, false)) return bad;
-    cell.read = id | read_flags(cell);
+    // Neighbouring cells are mostly alike, and without a finding the answer is the same.
+    if (cell.write != known_write_) {
+      if (const uint32_t bad = against_write(cell, false)) return bad;
+      known_write_ = cell.write;
+    }
+    if (cell.read != known_read_) {
+      known_read_ = cell.read;
+      known_flags_ = read_flags(cell);
+    }
+    cell.read = id | (cell.read ? known_flags_ : 0);
     return 0;
   }
   // With kIfChanged: the other is a write too, so it matters only if the two values differ.
@@ -98,6 +107,7 @@ class Order {
   AccessRecord me_;
   uint64_t acquired_ = 0;
   uint32_t oldest_ = 0;
+  mutable uint32_t known_write_ = 0, known_read_ = 0, known_flags_ = 0;
 };
 
 }  // namespace flydsl::emu::checks
