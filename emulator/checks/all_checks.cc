@@ -9,11 +9,11 @@ namespace flydsl::emu::checks {
 const Entry kAllChecks[] = {
     {"limits", nullptr, make_limits},
     {"align", nullptr, make_align},
+    {"waitcnt", nullptr, make_waitcnt},
     {"defined", nullptr, make_defined},
     {"race", make_race_state, make_race},
     {"hazard", make_hazard_state, make_hazard},
     {"barrier", make_barrier_state, make_barrier},
-    {"waitcnt", nullptr, make_waitcnt},
 };
 const uint32_t kAllChecksCount = sizeof kAllChecks / sizeof *kAllChecks;
 
