@@ -19,12 +19,11 @@ struct NoHooks {
 constexpr uint32_t kHostDefault =
     0x1f80;  // MXCSR: round to nearest, denormals kept, exceptions masked
 
-// Host control word for 2 bits of rounding and 2 of denormals as MODE has them (CDNA3 ISA, "MODE
-// register").
-inline uint32_t host_control(uint32_t round, uint32_t denormals) {
+// Host control word for 2 bits of rounding as MODE has them (CDNA3 ISA, "MODE register"); denormals
+// are flushed as operands are read and results written (kMode).
+inline uint32_t host_control(uint32_t round) {
   constexpr uint32_t kRound[4] = {0x0000, 0x4000, 0x2000, 0x6000};
-  return kHostDefault | kRound[round & 3] | (denormals & 1 ? 0 : 0x0040) |
-         (denormals & 2 ? 0 : 0x8000);
+  return kHostDefault | kRound[round & 3];
 }
 inline bool mode_is_default(uint32_t mode) {
   return (mode & (0xff | kModeIndexing)) == 0xf0;
@@ -60,18 +59,21 @@ uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
       } while (--budget && wave.stop == Stop::kNone);
     } else {
       const uint32_t m = wave.mode;
-      const uint32_t control[] = {kHostDefault, kHostDefault, host_control(m, m >> 4),
-                                  host_control(m >> 2, m >> 6), kHostDefault};
+      const uint32_t control[] = {kHostDefault, kHostDefault, host_control(m), host_control(m >> 2),
+                                  kHostDefault};
       uint32_t current = kHostDefault;
       do {
         const Op &op = ops[wave.pc++];
         if (!hooks.before(wave, op)) break;
         if (op.fp != FpClass::kNone && control[unsigned(op.fp)] != current)
           _mm_setcsr(current = control[unsigned(op.fp)]);
-        if ((m & kModeIndexing) && (op.flags & kVector)) {
-          Op indexed = op;
-          if (apply_index(wave, indexed)) {
-            op.run(wave, indexed);
+        const bool arithmetic = op.fp != FpClass::kNone && op.fp != FpClass::kDefault;
+        const bool indexed = (m & kModeIndexing) && (op.flags & kVector);
+        if (arithmetic || indexed) {
+          Op changed = op;
+          if (arithmetic) changed.flags |= kMode | kWriteSpecial;
+          if (!indexed || apply_index(wave, changed)) {
+            op.run(wave, changed);
           } else {
             fault(wave, op, -1, "relative register number out of range");
           }

@@ -75,7 +75,10 @@ inline u32 at_fmax(u32 m, u32 d) {
   return maximum_number(m, d, true);
 }
 inline u64 at_dadd(u64 m, u64 d) {
-  return as_q(as_d(m) + as_d(d));
+  if (SoftDouble::is_nan(m)) return m | SoftDouble::quiet;
+  if (SoftDouble::is_nan(d)) return d | SoftDouble::quiet;
+  const double r = as_d(m) + as_d(d);
+  return r != r ? SoftDouble::nan : as_q(r);
 }
 inline u64 at_dmin(u64 m, u64 d) {
   return as_d(d) < as_d(m) ? d : m;

@@ -73,10 +73,31 @@ inline uint32_t clamp_i16(uint32_t x) {
 inline uint32_t clamp_u16(uint32_t x) {
   return x > 65535 ? 65535 : x;
 }
+inline uint32_t half_to_even(float x) {
+  return half_of_single(as_u(x), 0);
+}
 inline uint32_t pk_u8(uint32_t a, uint32_t b, uint32_t c) {
   const float x = __builtin_roundevenf(as_f(a));
   const uint32_t v = !(x > 0) ? 0 : x > 255 ? 255 : uint32_t(int32_t(x)), shift = 8 * (b & 3);
   return (c & ~(0xffu << shift)) | v << shift;
+}
+
+// To fp16 under MODE: R takes a lane to a value that fp32 holds exactly.
+template <auto R>
+void to_half(Wave &w, const Op &op) {
+  if (!(op.flags & kMode)) return u_u<[](uint32_t a) { return half_round(R(a)); }>(w, op);
+  const uint32_t *a = source(w, op, 1), round = w.mode >> 2 & 3;
+  for (int i = 0; i < 64; ++i) w.out[i] = half_of_single(as_u(R(a[i])), round);
+  finish(w, op, w.out);
+}
+// Two fp16 results in a rounding of their own; denormals as MODE says.
+template <auto F>
+void pack_half(Wave &w, const Op &op) {
+  if (!(op.flags & kMode) || (w.mode >> 7 & 1)) return u_uu<pack<F>>(w, op);
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
+  for (int i = 0; i < 64; ++i) w.out[i] = pack<F>(a[i], b[i]);
+  flush_rows(w.out, 'p', 1);
+  finish(w, op, w.out);
 }
 
 }  // namespace
@@ -93,11 +114,11 @@ const Row rows_convert[] = {
     CVT("v_cvt_u32_f32", "i=f", a, to_u32(double(as_f(a)))),
     CVT("v_cvt_rpi_i32_f32", "i=f", a, to_i32(__builtin_floor(double(as_f(a)) + 0.5))),
     CVT("v_cvt_flr_i32_f32", "i=f", a, to_i32(double(__builtin_floorf(as_f(a))))),
-    CVT("v_cvt_f16_f32", "h=f", a, half_round(as_f(a))),
+    {"v_cvt_f16_f32", "h=f", to_half<[](uint32_t a) { return as_f(a); }>},
     CVT("v_cvt_f32_f16", "f=h", a, as_u(quieted(half_value(a)))),
     CVT("v_cvt_f32_bf16", "f=b", a, as_u(quieted(bf16_value(a & 0xffff)))),
-    CVT("v_cvt_f16_u16", "h=i", a, half_round(float(a & 0xffff))),
-    CVT("v_cvt_f16_i16", "h=i", a, half_round(float(int16_t(a)))),
+    {"v_cvt_f16_u16", "h=i", to_half<[](uint32_t a) { return float(a & 0xffff); }>},
+    {"v_cvt_f16_i16", "h=i", to_half<[](uint32_t a) { return float(int16_t(a)); }>},
     CVT("v_cvt_u16_f16", "i=h", a, u16_of(half_value(a))),
     CVT("v_cvt_i16_f16", "i=h", a, i16_of(half_value(a))),
     CVT("v_cvt_f32_ubyte0", "f=i", a, as_u(float(int32_t(a & 0xff)))),
@@ -110,9 +131,9 @@ const Row rows_convert[] = {
     {"v_cvt_f32_f64", "f=d", u_q<f32_of_f64>},
     {"v_cvt_i32_f64", "i=d", u_q<[](uint64_t a) { return to_i32(as_d(a)); }>},
     {"v_cvt_u32_f64", "i=d", u_q<[](uint64_t a) { return to_u32(as_d(a)); }>},
-    {"v_cvt_pk_bf16_f32", "i=ff", u_uu<pack<bf16_round>>},
-    {"v_cvt_pk_f16_f32", "i=ff", u_uu<pack<half_round>>},
-    {"v_cvt_pkrtz_f16_f32", "i=ff", u_uu<pack<half_truncate>>},
+    {"v_cvt_pk_bf16_f32", "i=ff", u_uu<pack<bf16_round>>, kRowRoundEven},
+    {"v_cvt_pk_f16_f32", "i=ff", pack_half<half_to_even>},
+    {"v_cvt_pkrtz_f16_f32", "i=ff", pack_half<half_truncate>},
     {"v_cvt_pknorm_i16_f32", "i=ff", u_uu<pack<snorm16>>},
     {"v_cvt_pknorm_u16_f32", "i=ff", u_uu<pack<unorm16>>},
     {"v_cvt_pk_i16_i32", "i=ii",

@@ -116,6 +116,11 @@ bool apply_modifier(std::string_view name, std::string_view value, const Row &ro
   return refusal.empty();
 }
 
+// Packed integers: v_pk_add_u16, v_pk_lshlrev_b16, v_pk_mov_b32.
+bool packed_integer(std::string_view name) {
+  return name.substr(0, 5) == "v_pk_" && name[name.rfind('_') + 1] != 'f';
+}
+
 FpClass class_of(const char *shape, bool integer_family) {
   if (integer_family) return FpClass::kNone;
   if (std::strchr(shape, 'd')) return FpClass::kF64;
@@ -172,8 +177,9 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   }
   const Row &row = *found.row;
   op.run = row.run;
-  op.fp = row.flags & (kRowMfma | kRowRoundEven) ? FpClass::kDefault
-                                                 : class_of(row.shape, found.integer_family);
+  op.fp = row.flags & (kRowMfma | kRowRoundEven)
+              ? FpClass::kDefault
+              : class_of(row.shape, found.integer_family || packed_integer(row.name));
   uint32_t words[2] = {};
   std::memcpy(words, bytes, size < 8 ? size : 8);
   op.control = words[1];
@@ -235,7 +241,9 @@ Decoded decode_instruction(Level level, Architecture architecture, const std::st
   // (LLVM SIInstrInfo, the _gfx9 opcodes), as every operation does whose op_sel was written out.
   const char to = op.first_source ? op.o[0].type : 0;
   const bool half = to == 'h' || to == 's';
-  if (half && op.operands - op.first_source == 3 && (row.flags & kRowOpSel)) op.flags |= kOpSel;
+  const bool gfx9_form =
+      op.operands - op.first_source == 3 || is_one_of(row.name, {"v_add_i16", "v_sub_i16"});
+  if (half && gfx9_form && (row.flags & kRowOpSel)) op.flags |= kOpSel;
   if ((op.flags & (kSdwa | kDpp)) || op.omod || ((op.flags & kClamp) && float_type(to)) ||
       ((op.flags & kOpSel) && half))
     op.flags |= kWriteSpecial;

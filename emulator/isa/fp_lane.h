@@ -64,6 +64,14 @@ inline uint32_t minimum_number(uint32_t a, uint32_t b, bool ieee) {
 inline uint32_t maximum_number(uint32_t a, uint32_t b, bool ieee) {
   return pick(order(a) > order(b), a, b, ieee);
 }
+// The same on fp16: of two NaNs the second, as it is when MODE.IEEE is 0.
+template <auto F>
+inline uint32_t pick_half(uint32_t a, uint32_t b, bool ieee) {
+  const bool both = ((a & 0x7fff) > 0x7c00) & ((b & 0x7fff) > 0x7c00);
+  const uint32_t r = half_round(as_f(F(as_u(half_value(a)), as_u(half_value(b)), ieee)));
+  return both & !ieee ? b & 0xffff : r;
+}
+
 // V_MINIMUM_F32, V_MAXIMUM_F32: NaN wins.
 inline float minimum(float a, float b) {
   return is_nan(a) || is_nan(b)            ? nan_of(__builtin_nanf(""), a, b)

@@ -42,7 +42,8 @@ inline float half_value(uint32_t x) {
   const float small =
       __builtin_bit_cast(float, a + 0x38800000u) - __builtin_bit_cast(float, 0x38800000u);
   uint32_t u = a >= 0x0f800000u ? normal + 0x38000000u : normal;
-  u = a < 0x00800000u ? __builtin_bit_cast(uint32_t, small) : u;
+  // Rounding down, 0 is a difference of -0.
+  u = a < 0x00800000u ? __builtin_bit_cast(uint32_t, small) & 0x7fffffff : u;
   return __builtin_bit_cast(float, u | sign);
 }
 

@@ -8,6 +8,7 @@
 #include "emulator/isa/half.h"
 #include "emulator/isa/row.h"
 #include "emulator/isa/runtime.h"
+#include "emulator/isa/soft_float.h"
 
 // Lanes never depend on each other: rows are either the same row or disjoint.
 #if defined(__clang__)
@@ -146,6 +147,29 @@ inline uint32_t sdwa_select(uint32_t x, uint32_t sel, bool sext) {
   return x;
 }
 
+// Denormals of `rows` rows of values of `type` to zeros of their sign.
+inline void flush_rows(uint32_t *t, char type, int rows) {
+  if (type == 'd') {
+    LANES {
+      const bool small = !(t[64 + i] & 0x7ff00000);
+      t[i] = small ? 0 : t[i];
+      t[64 + i] = small ? t[64 + i] & 0x80000000u : t[64 + i];
+    }
+  } else if (type == 'f' || type == 'P') {
+    for (int i = 0; i < 64 * rows; ++i) t[i] = t[i] & 0x7f800000 ? t[i] : t[i] & 0x80000000u;
+  } else if (type == 'h' || type == 'p') {
+    LANES {
+      const uint32_t low = t[i] & 0x7c00 ? t[i] & 0xffff : t[i] & 0x8000;
+      const uint32_t high = t[i] & 0x7c000000 ? t[i] & 0xffff0000u : t[i] & 0x80000000u;
+      t[i] = low | (type == 'p' ? high : t[i] & 0xffff0000u);
+    }
+  }
+}
+// MODE's denormal bits for values of `type`: bit 0 keeps them in sources, bit 1 in results.
+inline uint32_t denormals_of(const Wave &w, char type) {
+  return w.mode >> (type == 'f' || type == 'P' ? 4 : 6) & 3;
+}
+
 // Everything but plain rows: scalars are spread over the lanes, DPP and SDWA select, then |x| and
 // -x.
 [[maybe_unused]] __attribute__((noinline)) const uint32_t *source_slow(Wave &w, const Op &op,
@@ -180,6 +204,7 @@ inline uint32_t sdwa_select(uint32_t x, uint32_t sel, bool sext) {
   }
   if ((o.type == 'h' || o.type == 's') && (op.flags & kOpSel) && (op.op_sel >> source & 1))
     LANES t[i] >>= 16;
+  if ((op.flags & kMode) && !(denormals_of(w, o.type) & 1)) flush_rows(t, o.type, rows);
   if (o.mods & (kNeg | kAbs)) {
     const uint32_t sign = sign_bit(o.type);
     uint32_t *top = rows == 2 ? t + 64 : t;
@@ -193,9 +218,19 @@ inline uint32_t sdwa_select(uint32_t x, uint32_t sel, bool sext) {
 inline const uint32_t *source(Wave &w, const Op &op, int n) {
   const Operand &o = op.o[n];
   if (__builtin_expect(
-          o.kind <= Kind::kConstant && !o.mods && !(op.flags & (kDpp | kSdwa | kOpSel)), 1))
+          o.kind <= Kind::kConstant && !o.mods && !(op.flags & (kDpp | kSdwa | kOpSel | kMode)), 1))
     return rows_of(w, o) + o.index * 64;
   return source_slow(w, op, n);
+}
+
+// The destination as a source: `rows` rows.
+inline const uint32_t *accumulator(Wave &w, const Op &op, int rows) {
+  const Operand &o = op.o[0];
+  const uint32_t *row = w.v + o.index * 64;
+  if (!(op.flags & kMode) || (denormals_of(w, o.type) & 1)) return row;
+  memcpy(w.tmp[5], row, size_t(rows) * 256);
+  flush_rows(w.tmp[5], o.type, rows);
+  return w.tmp[5];
 }
 
 // ---- results
@@ -251,34 +286,49 @@ inline void spread_mask(uint64_t mask, uint32_t *t) {
 #endif
 }
 
+// omod and clamp. A zero or denormal under omod becomes +0; what it makes denormal keeps its sign.
+template <class F>
+inline uint64_t modify_output(uint64_t x, int power, uint32_t round, bool clamp, bool dx10_clamp) {
+  if (power && !F::is_nan(x) && !F::is_inf(x)) {
+    if (F::exponent(x) == 0) {
+      x = 0;
+    } else if (F::exponent(x) + power <= 0) {
+      x &= F::sign;
+    } else {
+      x = F::scale(x, power, round);
+    }
+  }
+  if (!clamp) return x;
+  if (F::is_nan(x)) return dx10_clamp ? 0 : x;
+  const uint64_t one = uint64_t(F::bias) << F::fraction;
+  return x & F::sign ? 0 : x > one ? one : x;
+}
+
 [[maybe_unused]] __attribute__((noinline)) void finish_slow(Wave &w, const Op &op, uint32_t *out,
                                                             int rows) {
   const Operand &o = op.o[0];
   uint32_t *row = w.v + o.index * 64;
   const bool dx10_clamp = w.mode >> 8 & 1;
-  if (op.omod ||
+  const bool keeps_denormals = denormals_of(w, o.type) & 2;
+  if ((op.flags & kMode) && !keeps_denormals) flush_rows(out, o.type, rows);
+  // The output multiplier acts only where denormals are flushed and MODE.IEEE is 0 (CDNA3 ISA, "Output Modifiers").
+  const int power = keeps_denormals || (w.mode >> 9 & 1) ? 0 : op.omod == 3 ? -1 : int(op.omod);
+  const uint32_t round = w.mode >> (o.type == 'f' || o.type == 'P' ? 0 : 2) & 3;
+  if (power ||
       ((op.flags & kClamp) && (o.type == 'f' || o.type == 'h' || o.type == 'd' || o.type == 'P'))) {
-    const double scale = op.omod == 1 ? 2.0 : op.omod == 2 ? 4.0 : op.omod == 3 ? 0.5 : 1.0;
     for (int r = 0; r < (o.type == 'P' ? 2 : 1); ++r)
       for (int i = 0; i < 64; ++i) {
-        double x = o.type == 'd'   ? as_d(out[i] | uint64_t(out[64 + i]) << 32)
-                   : o.type == 'h' ? double(half_value(out[i]))
-                                   : double(as_f(out[64 * r + i]));
-        if (op.omod) x *= scale;
-        if (op.flags & kClamp) {
-          if (x != x) {
-            if (dx10_clamp) x = 0;
-          } else {
-            x = x <= 0 ? 0 : x > 1 ? 1 : x;
-          }
-        }
         if (o.type == 'd') {
-          out[i] = uint32_t(as_q(x));
-          out[64 + i] = uint32_t(as_q(x) >> 32);
+          const uint64_t x = modify_output<SoftDouble>(out[i] | uint64_t(out[64 + i]) << 32, power,
+                                                       round, op.flags & kClamp, dx10_clamp);
+          out[i] = uint32_t(x);
+          out[64 + i] = uint32_t(x >> 32);
         } else if (o.type == 'h') {
-          out[i] = half_round(float(x));
+          out[i] = uint32_t(
+              modify_output<SoftHalf>(out[i], power, round, op.flags & kClamp, dx10_clamp));
         } else {
-          out[64 * r + i] = as_u(float(x));
+          out[64 * r + i] = uint32_t(modify_output<SoftSingle>(out[64 * r + i], power, round,
+                                                               op.flags & kClamp, dx10_clamp));
         }
       }
   }
@@ -354,7 +404,7 @@ void u_uuu(Wave &w, const Op &op) {
 // The destination is the third source.
 template <auto F>
 void u_uuD(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = w.v + op.o[0].index * 64;
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = accumulator(w, op, 1);
   uint32_t *d = result(w, op);
   LANES d[i] = F(a[i], b[i], c[i]);
   finish(w, op, d);

@@ -56,8 +56,10 @@ enum : uint16_t {
   kLdsCopy = 64,      // buffer_load ... lds
   kOffen = 128,
   kIdxen = 256,
-  kVector = 1024,    // a vector ALU instruction: relative register numbers apply
-  kOpSel = 512,      // op_sel was written out
+  kVector = 1024,  // a vector ALU instruction: relative register numbers apply
+  kOpSel = 512,    // op_sel was written out
+  kMode =
+      4096,  // MODE is not the default: denormals and fp16 rounding need a look (set by the engine)
   kMeasured = 2048,  // matrix instruction under the model `measured` (mfma_measured.h)
 };
 

@@ -30,7 +30,9 @@ void pk16(Wave &w, const Op &op) {
       ng[h][s] = sign_of(op, s, h);
     }
   const bool ieee = w.mode >> 9 & 1;
-  const bool clamp = op.flags & kClamp;
+  // Without DX10_CLAMP a NaN stays.
+  const bool keep_nan = (op.flags & kClamp) && op.fp == FpClass::kF16 && !(w.mode >> 8 & 1);
+  const bool clamp = (op.flags & kClamp) && !keep_nan;
   LANES {
     const uint32_t x = a[i], y = b[i], z = c[i];
     const uint32_t lo = F((x >> sh[0][0] & 0xffff) ^ ng[0][0], (y >> sh[0][1] & 0xffff) ^ ng[0][1],
@@ -39,12 +41,50 @@ void pk16(Wave &w, const Op &op) {
                           (z >> sh[1][2] & 0xffff) ^ ng[1][2], ieee, clamp);
     d[i] = (lo & 0xffff) | hi << 16;
   }
+  if (keep_nan)
+    for (int i = 0; i < 64; ++i)
+      d[i] = uint32_t(modify_output<SoftHalf>(d[i] & 0xffff, 0, 0, true, false)) |
+             uint32_t(modify_output<SoftHalf>(d[i] >> 16, 0, 0, true, false)) << 16;
   finish(w, op, d);
+}
+
+// The fp16 forms whose rounding MODE governs: F to nearest even, S with the rounding as last
+// argument; denormals are flushed where sources are read and here.
+template <auto F, auto S, int kSources, bool kDestinationIsSource = false>
+void pk_half(Wave &w, const Op &op) {
+  if (!(op.flags & kMode)) return pk16<F, kSources, kDestinationIsSource>(w, op);
+  const uint32_t *p[3] = {source(w, op, 1), source(w, op, 2), source(w, op, 1)};
+  if (kSources > 2) p[2] = source(w, op, 3);
+  if (kDestinationIsSource) p[2] = accumulator(w, op, 1);
+  const uint32_t round = w.mode >> 2 & 3;
+  for (int i = 0; i < 64; ++i) {
+    uint32_t half[2];
+    for (int h = 0; h < 2; ++h) {
+      uint32_t x[3];
+      for (int s = 0; s < 3; ++s)
+        x[s] = (p[s][i] >> shift_of(op, s, h) & 0xffff) ^ sign_of(op, s, h);
+      half[h] = S(x[0], x[1], x[2], round);
+      if (!(denormals_of(w, 'p') & 2)) half[h] = uint32_t(SoftHalf::flush(half[h]));
+      half[h] =
+          uint32_t(modify_output<SoftHalf>(half[h], 0, round, op.flags & kClamp, w.mode >> 8 & 1));
+    }
+    w.out[i] = half[0] | half[1] << 16;
+  }
+  finish(w, op, w.out);
+}
+inline uint32_t soft_add(uint32_t a, uint32_t b, uint32_t, uint32_t round) {
+  return uint32_t(SoftHalf::add(a, b, round));
+}
+inline uint32_t soft_mul(uint32_t a, uint32_t b, uint32_t, uint32_t round) {
+  return uint32_t(SoftHalf::mul(a, b, round));
+}
+inline uint32_t soft_fma(uint32_t a, uint32_t b, uint32_t c, uint32_t round) {
+  return uint32_t(SoftHalf::fma(a, b, c, round));
 }
 
 using u32 = uint32_t;
 inline u32 clamp_half(u32 h, bool clamp) {
-  // To [0, 1]; NaN becomes 0 (DX10_CLAMP, the only setting compilers use).
+  // To [0, 1]; NaN becomes 0 (DX10_CLAMP; pk16 sees to the other setting).
   if (!clamp) return h;
   return (h & 0x8000) || (h & 0x7fff) > 0x7c00 ? 0 : h > 0x3c00 ? 0x3c00 : h;
 }
@@ -66,12 +106,10 @@ inline u32 fma16(u32 a, u32 b, u32 c, bool, bool k) {
   return clamp_half(is_nan(r) ? half_round(r) : half_round_double(as_d(u)), k);
 }
 inline u32 min16(u32 a, u32 b, u32, bool ieee, bool c) {
-  return clamp_half(
-      half_round(as_f(minimum_number(as_u(half_value(a)), as_u(half_value(b)), ieee))), c);
+  return clamp_half(pick_half<minimum_number>(a, b, ieee), c);
 }
 inline u32 max16(u32 a, u32 b, u32, bool ieee, bool c) {
-  return clamp_half(
-      half_round(as_f(maximum_number(as_u(half_value(a)), as_u(half_value(b)), ieee))), c);
+  return clamp_half(pick_half<maximum_number>(a, b, ieee), c);
 }
 inline u32 minimum3_16(u32 a, u32 b, u32 c, bool, bool k) {
   return clamp_half(half_round(minimum(minimum(half_value(a), half_value(b)), half_value(c))), k);
@@ -183,12 +221,17 @@ void mix(Wave &w, const Op &op) {
     plain.mods = 0;
     Op one = op;
     one.o[s + 1] = plain;
-    one.flags &= uint16_t(~kOpSel);
+    one.flags &= uint16_t(~(kOpSel | kMode));
     const uint32_t *p = source(w, one, s + 1);
     const bool half = op.op_sel_hi >> s & 1;
     const uint32_t shift = op.op_sel >> s & 1 ? 16 : 0;
     for (int i = 0; i < 64; ++i) {
-      uint32_t u = half ? as_u(half_value(half_bits(o, p[i]) >> shift & 0xffff)) : p[i];
+      uint32_t h = half_bits(o, p[i]) >> shift & 0xffff;
+      if (half && (op.flags & kMode) && !(denormals_of(w, 'h') & 1))
+        h = uint32_t(SoftHalf::flush(h));
+      uint32_t u = half ? as_u(half_value(h)) : p[i];
+      if (!half && (op.flags & kMode) && !(denormals_of(w, 'f') & 1))
+        u = uint32_t(SoftSingle::flush(u));
       if (o.mods & kAbs) u &= 0x7fffffff;
       if (o.mods & kNeg) u ^= 0x80000000u;
       x[s][i] = as_f(u);
@@ -197,10 +240,18 @@ void mix(Wave &w, const Op &op) {
   const uint32_t *row = w.v + op.o[0].index * 64;
   for (int i = 0; i < 64; ++i) {
     float r = fma(x[0][i], x[1][i], x[2][i]);
-    if ((op.flags & kClamp) && kResult) r = is_nan(r) || r < 0 ? 0 : r > 1 ? 1 : r;
+    uint32_t h = 0;
+    if (kResult) {
+      uint32_t single = as_u(r);
+      if ((op.flags & kMode) && !(denormals_of(w, 'f') & 2))
+        single = uint32_t(SoftSingle::flush(single));
+      h = op.flags & kMode ? half_of_single(single, w.mode >> 2 & 3) : half_round(r);
+      if (!(denormals_of(w, 'h') & 2)) h = uint32_t(SoftHalf::flush(h));
+      h = uint32_t(modify_output<SoftHalf>(h, 0, 0, op.flags & kClamp, w.mode >> 8 & 1));
+    }
     w.out[i] = kResult == 0   ? as_u(r)
-               : kResult == 1 ? (row[i] & 0xffff0000u) | half_round(r)
-                              : (row[i] & 0xffff) | half_round(r) << 16;
+               : kResult == 1 ? (row[i] & 0xffff0000u) | h
+                              : (row[i] & 0xffff) | h << 16;
   }
   finish(w, op, w.out);
 }
@@ -208,10 +259,10 @@ void mix(Wave &w, const Op &op) {
 }  // namespace
 
 const Row rows_packed[] = {
-    {"v_pk_add_f16", "p=pp", pk16<add16, 2>, kRowPacked},
-    {"v_pk_mul_f16", "p=pp", pk16<mul16, 2>, kRowPacked},
-    {"v_pk_fma_f16", "p=ppp", pk16<fma16, 3>, kRowPacked},
-    {"v_pk_fmac_f16", "p&pp", pk16<fma16, 2, true>, kRowPacked},
+    {"v_pk_add_f16", "p=pp", pk_half<add16, soft_add, 2>, kRowPacked},
+    {"v_pk_mul_f16", "p=pp", pk_half<mul16, soft_mul, 2>, kRowPacked},
+    {"v_pk_fma_f16", "p=ppp", pk_half<fma16, soft_fma, 3>, kRowPacked},
+    {"v_pk_fmac_f16", "p&pp", pk_half<fma16, soft_fma, 2, true>, kRowPacked},
     {"v_pk_min_f16", "p=pp", pk16<min16, 2>, kRowPacked},
     {"v_pk_max_f16", "p=pp", pk16<max16, 2>, kRowPacked},
     {"v_pk_minimum3_f16", "p=ppp", pk16<minimum3_16, 3>, kRowPacked},

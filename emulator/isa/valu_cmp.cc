@@ -162,12 +162,12 @@ const Row rows_valu_cmp[] = {
     FLOAT("f32", "m=ff", narrow, to_f),
     FLOAT("f16", "m=hh", narrow, to_h),
     FLOAT("f64", "m=dd", broad, to_d),
-    {"v_cmp_class_f32", "m=fi", cmp_class<class_f32, false>},
-    {"v_cmpx_class_f32", "m=fi", cmp_class<class_f32, true>},
-    {"v_cmp_class_f16", "m=hi", cmp_class<class_f16, false>},
-    {"v_cmpx_class_f16", "m=hi", cmp_class<class_f16, true>},
-    {"v_cmp_class_f64", "m=di", cmp_class_f64<false>},
-    {"v_cmpx_class_f64", "m=di", cmp_class_f64<true>},
+    {"v_cmp_class_f32", "m=fi", cmp_class<class_f32, false>, kRowRoundEven},
+    {"v_cmpx_class_f32", "m=fi", cmp_class<class_f32, true>, kRowRoundEven},
+    {"v_cmp_class_f16", "m=hi", cmp_class<class_f16, false>, kRowRoundEven},
+    {"v_cmpx_class_f16", "m=hi", cmp_class<class_f16, true>, kRowRoundEven},
+    {"v_cmp_class_f64", "m=di", cmp_class_f64<false>, kRowRoundEven},
+    {"v_cmpx_class_f64", "m=di", cmp_class_f64<true>, kRowRoundEven},
     {nullptr, nullptr, nullptr},
 };
 

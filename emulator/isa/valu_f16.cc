@@ -6,14 +6,98 @@
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
+// MODE's rounding of fp16.
+inline uint32_t rounding(const Wave &w) {
+  return w.mode >> 2 & 3;
+}
+
+// F as it rounds to nearest even, or under another MODE S in integers, with the rounding as last
+// argument.
+template <auto F, auto S>
+void u_u_mode(Wave &w, const Op &op) {
+  if (!(op.flags & kMode)) return u_u<F>(w, op);
+  const uint32_t *a = source(w, op, 1), round = rounding(w);
+  for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, round);
+  finish(w, op, w.out);
+}
+template <auto F, auto S>
+void u_uu_mode(Wave &w, const Op &op) {
+  if (!(op.flags & kMode)) return u_uu<F>(w, op);
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = rounding(w);
+  for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, b[i] & 0xffff, round);
+  finish(w, op, w.out);
+}
+template <auto F, auto S, bool kDestinationIsSource = false>
+void u_uuu_mode(Wave &w, const Op &op) {
+  if (!(op.flags & kMode)) {
+    if constexpr (kDestinationIsSource) {
+      return u_uuD<F>(w, op);
+    } else {
+      return u_uuu<F>(w, op);
+    }
+  }
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = rounding(w);
+  const uint32_t *c = kDestinationIsSource ? accumulator(w, op, 1) : source(w, op, 3);
+  for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, b[i] & 0xffff, c[i] & 0xffff, round);
+  finish(w, op, w.out);
+}
+inline uint32_t soft_add(uint32_t a, uint32_t b, uint32_t round) {
+  return uint32_t(SoftHalf::add(a, b, round));
+}
+inline uint32_t soft_sub(uint32_t a, uint32_t b, uint32_t round) {
+  return soft_add(a, SoftHalf::is_nan(b) ? b : b ^ 0x8000, round);
+}
+inline uint32_t soft_subrev(uint32_t a, uint32_t b, uint32_t round) {
+  return soft_sub(b, a, round);
+}
+inline uint32_t soft_mul(uint32_t a, uint32_t b, uint32_t round) {
+  return uint32_t(SoftHalf::mul(a, b, round));
+}
+inline uint32_t soft_fma(uint32_t a, uint32_t b, uint32_t c, uint32_t round) {
+  return uint32_t(SoftHalf::fma(a, b, c, round));
+}
+// Two roundings, denormals flushed whatever MODE says.
+inline uint32_t soft_mad(uint32_t a, uint32_t b, uint32_t c, uint32_t round) {
+  using H = SoftHalf;
+  const uint64_t product = H::flush(H::mul(H::flush(a), H::flush(b), round));
+  return uint32_t(H::flush(H::add(product, H::flush(c), round)));
+}
+inline uint32_t soft_fract(uint32_t a, uint32_t round) {
+  const float x = half_value(a), whole = __builtin_floorf(x);
+  if (x - whole != x - whole) return SoftHalf::is_nan(a) ? a | 0x200 : 0x7e00;
+  const uint32_t r = soft_sub(a, half_round(whole), round);
+  return r == 0x3c00 ? 0x3bff : r;
+}
+inline uint32_t soft_ldexp(uint32_t a, uint32_t n, uint32_t round) {
+  const int by = int16_t(n), k = by > 64 ? 64 : by < -64 ? -64 : by;
+  return uint32_t(SoftHalf::scale(a, k, round));
+}
+
 // A function of fp32 values applied to fp16 lanes.
 template <auto F>
 void h_h(Wave &w, const Op &op) {
   u_u<[](uint32_t a) { return half_round(F(half_value(a))); }>(w, op);
 }
+
 template <auto F>
-void h_hh(Wave &w, const Op &op) {
-  u_uu<[](uint32_t a, uint32_t b) { return half_round(F(half_value(a), half_value(b))); }>(w, op);
+inline uint32_t lane1(uint32_t a) {
+  return half_round(F(half_value(a)));
+}
+template <auto F>
+inline uint32_t lane2(uint32_t a, uint32_t b) {
+  return half_round(F(half_value(a), half_value(b)));
+}
+inline float half_plus(float a, float b) {
+  return add(a, b);
+}
+inline float half_minus(float a, float b) {
+  return sub(a, b);
+}
+inline float reverse_sub(float a, float b) {
+  return sub(b, a);
+}
+inline float half_times(float a, float b) {
+  return mul(a, b);
 }
 
 // a * b is exact in fp64; the sum is rounded to odd so that the final rounding sees whether it was
@@ -30,10 +114,10 @@ inline uint32_t fma_half(uint32_t a, uint32_t b, uint32_t c) {
   return is_nan(r) ? half_round(r) : half_round_double(as_d(u));
 }
 inline uint32_t min_half(uint32_t a, uint32_t b, bool ieee) {
-  return half_round(as_f(minimum_number(as_u(half_value(a)), as_u(half_value(b)), ieee)));
+  return pick_half<minimum_number>(a, b, ieee);
 }
 inline uint32_t max_half(uint32_t a, uint32_t b, bool ieee) {
-  return half_round(as_f(maximum_number(as_u(half_value(a)), as_u(half_value(b)), ieee)));
+  return pick_half<maximum_number>(a, b, ieee);
 }
 template <auto F>
 void min_max(Wave &w, const Op &op) {
@@ -115,20 +199,20 @@ inline float log_half(float x) {
 }  // namespace
 
 const Row rows_valu_f16[] = {
-    {"v_add_f16", "h=hh", h_hh<[](float a, float b) { return add(a, b); }>, kRowOpSel},
-    {"v_sub_f16", "h=hh", h_hh<[](float a, float b) { return sub(a, b); }>, kRowOpSel},
-    {"v_subrev_f16", "h=hh", h_hh<[](float a, float b) { return sub(b, a); }>, kRowOpSel},
-    {"v_mul_f16", "h=hh", h_hh<[](float a, float b) { return mul(a, b); }>, kRowOpSel},
-    {"v_fma_f16", "h=hhh", u_uuu<fma_half>, kRowOpSel},
-    {"v_fma_legacy_f16", "h=hhh", u_uuu<fma_half>},
-    {"v_fmac_f16", "h&hh", u_uuD<fma_half>},
-    {"v_mad_f16", "h=hhh", u_uuu<mad_half>, kRowOpSel},
-    {"v_mad_legacy_f16", "h=hhh", u_uuu<mad_half>},
-    {"v_mac_f16", "h&hh", u_uuD<mad_half>},
-    {"v_madmk_f16", "h=hhh", u_uuu<mad_half>},
-    {"v_madak_f16", "h=hhh", u_uuu<mad_half>},
-    {"v_ldexp_f16", "h=hs", u_uu<ldexp_half>},
-    {"v_fract_f16", "h=h", h_h<fract_half>},
+    {"v_add_f16", "h=hh", u_uu_mode<lane2<half_plus>, soft_add>, kRowOpSel},
+    {"v_sub_f16", "h=hh", u_uu_mode<lane2<half_minus>, soft_sub>, kRowOpSel},
+    {"v_subrev_f16", "h=hh", u_uu_mode<lane2<reverse_sub>, soft_subrev>, kRowOpSel},
+    {"v_mul_f16", "h=hh", u_uu_mode<lane2<half_times>, soft_mul>, kRowOpSel},
+    {"v_fma_f16", "h=hhh", u_uuu_mode<fma_half, soft_fma>, kRowOpSel},
+    {"v_fma_legacy_f16", "h=hhh", u_uuu_mode<fma_half, soft_fma>},
+    {"v_fmac_f16", "h&hh", u_uuu_mode<fma_half, soft_fma, true>},
+    {"v_mad_f16", "h=hhh", u_uuu_mode<mad_half, soft_mad>, kRowOpSel},
+    {"v_mad_legacy_f16", "h=hhh", u_uuu_mode<mad_half, soft_mad>},
+    {"v_mac_f16", "h&hh", u_uuu_mode<mad_half, soft_mad, true>},
+    {"v_madmk_f16", "h=hhh", u_uuu_mode<mad_half, soft_mad>},
+    {"v_madak_f16", "h=hhh", u_uuu_mode<mad_half, soft_mad>},
+    {"v_ldexp_f16", "h=hs", u_uu_mode<ldexp_half, soft_ldexp>},
+    {"v_fract_f16", "h=h", u_u_mode<lane1<fract_half>, soft_fract>},
     {"v_frexp_exp_i16_f16", "s=h", u_u<frexp_exponent>},
     {"v_frexp_mant_f16", "h=h", u_u<frexp_mantissa>},
     {"v_sin_f16", "h=h", h_h<sin_lane>},

@@ -1,4 +1,5 @@
 // fp32 arithmetic on lanes: VOP1, VOP2, VOP3.
+#include "emulator/isa/division.h"
 #include "emulator/isa/fp_lane.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
@@ -40,77 +41,6 @@ inline float fma_text(float a, float b, float c) {
 // V_MAD_F32 and its forms round twice and flush denormals whatever MODE says (Vega ISA).
 inline float mad(float a, float b, float c) {
   return flush(add(flush(mul(flush(a), flush(b))), flush(c)));
-}
-
-inline int exponent(float x) {
-  return int(as_u(x) >> 23 & 0xff);
-}
-inline bool denormal(float x) {
-  return exponent(x) == 0 && (as_u(x) & 0x7fffff);
-}
-
-// V_DIV_SCALE_F32 (CDNA3 ISA): scales so that the Newton iterations neither overflow nor lose bits;
-// vcc tells V_DIV_FMAS to undo it.
-void div_scale(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 2), *b = source(w, op, 3), *c = source(w, op, 4);
-  uint64_t vcc = 0;
-  for (int i = 0; i < 64; ++i) {
-    const float s0 = as_f(a[i]), s1 = as_f(b[i]), s2 = as_f(c[i]);
-    const double inverse = 1.0 / double(s1);
-    const bool tiny_inverse = inverse != 0 && __builtin_fabs(inverse) < 0x1p-126;
-    const double quotient = double(s2) / double(s1);
-    const bool tiny_quotient = quotient != 0 && __builtin_fabs(quotient) < 0x1p-126;
-    float d = s0;
-    bool flag = false;
-    if (s2 == 0 || s1 == 0) {
-      d = as_f(0x7fc00000);
-    } else if (exponent(s2) - exponent(s1) >= 96) {
-      flag = true;
-      if (s0 == s1) d = s0 * 0x1p64f;
-    } else if (denormal(s1)) {
-      d = s0 * 0x1p64f;
-    } else if (tiny_inverse && tiny_quotient) {
-      flag = true;
-      // Printed as +64, which would overflow a denominator above 2^126.
-      if (s0 == s1) d = s0 * 0x1p-64f;
-    } else if (tiny_inverse) {
-      d = s0 * 0x1p-64f;
-    } else if (tiny_quotient) {
-      flag = true;
-      if (s0 == s2) d = s0 * 0x1p64f;
-    } else if (exponent(s2) <= 23) {
-      d = s0 * 0x1p64f;
-    }
-    w.out[i] = as_u(d);
-    vcc |= uint64_t(flag) << i;
-  }
-  finish(w, op, w.out);
-  set_mask(w, op, 1, vcc);
-}
-// The CDNA3 ISA prints 2^32 here, which cannot undo a scaling by 2^64; the RDNA3 ISA's text of the
-// same instruction does: a quotient above 1 had its denominator scaled up, one below had its
-// numerator scaled up.
-void div_fmas(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
-  const uint64_t vcc = vcc_of(w);
-  for (int i = 0; i < 64; ++i) {
-    const float r = fma(as_f(a[i]), as_f(b[i]), as_f(c[i]));
-    w.out[i] = as_u(vcc >> i & 1 ? r * (exponent(as_f(c[i])) > 127 ? 0x1p64f : 0x1p-64f) : r);
-  }
-  finish(w, op, w.out);
-}
-inline float div_fixup(float s0, float s1, float s2) {
-  const uint32_t sign = (as_u(s1) ^ as_u(s2)) & 0x80000000u;
-  const float a1 = __builtin_fabsf(s1), a2 = __builtin_fabsf(s2);
-  if (is_nan(s2)) return quiet(s2);
-  if (is_nan(s1)) return quiet(s1);
-  if ((s1 == 0 && s2 == 0) || (a1 == kInfinity && a2 == kInfinity)) return as_f(0xffc00000);
-  if (s1 == 0 || a2 == kInfinity) return as_f(sign | 0x7f800000);
-  if (a1 == kInfinity || s2 == 0) return as_f(sign);
-  // The quotient left the range during the iterations: recompute what IEEE division gives there.
-  if (exponent(s2) - exponent(s1) < -150) return as_f(sign);
-  if (exponent(s2) - exponent(s1) > 128) return as_f(sign | 0x7f800000);
-  return as_f((as_u(s0) & 0x7fffffff) | sign);
 }
 
 inline float ldexp_lane(float x, int32_t n) {
@@ -200,24 +130,24 @@ const Row rows_valu_f32[] = {
     {"v_trunc_f32", "f=f", f_f<[](float a) { return rounded(__builtin_truncf(a), a); }>},
     {"v_rndne_f32", "f=f", f_f<[](float a) { return rounded(__builtin_roundevenf(a), a); }>},
     {"v_fract_f32", "f=f", f_f<fract>},
-    {"v_exp_f32", "f=f", f_f<exp2_lane>},
-    {"v_log_f32", "f=f", f_f<log2_lane>},
-    {"v_exp_legacy_f32", "f=f", f_f<exp2_lane>},
-    {"v_log_legacy_f32", "f=f", f_f<log2_lane>},
-    {"v_rcp_f32", "f=f", f_f<rcp_lane>},
-    {"v_rcp_iflag_f32", "f=f", f_f<rcp_lane>},
-    {"v_rsq_f32", "f=f", f_f<rsq_lane>},
-    {"v_sqrt_f32", "f=f", f_f<sqrt_lane>},
-    {"v_sin_f32", "f=f", f_f<sin_lane>},
-    {"v_cos_f32", "f=f", f_f<cos_lane>},
+    {"v_exp_f32", "f=f", f_f<exp2_lane>, kRowRoundEven},
+    {"v_log_f32", "f=f", f_f<log2_lane>, kRowRoundEven},
+    {"v_exp_legacy_f32", "f=f", f_f<exp2_lane>, kRowRoundEven},
+    {"v_log_legacy_f32", "f=f", f_f<log2_lane>, kRowRoundEven},
+    {"v_rcp_f32", "f=f", f_f<rcp_lane>, kRowRoundEven},
+    {"v_rcp_iflag_f32", "f=f", f_f<rcp_lane>, kRowRoundEven},
+    {"v_rsq_f32", "f=f", f_f<rsq_lane>, kRowRoundEven},
+    {"v_sqrt_f32", "f=f", f_f<sqrt_lane>, kRowRoundEven},
+    {"v_sin_f32", "f=f", f_f<sin_lane>, kRowRoundEven},
+    {"v_cos_f32", "f=f", f_f<cos_lane>, kRowRoundEven},
     {"v_ldexp_f32", "f=fi",
      u_uu<[](uint32_t a, uint32_t n) { return as_u(ldexp_lane(as_f(a), int32_t(n))); }>},
     {"v_frexp_exp_i32_f32", "i=f",
      u_u<[](uint32_t a) { return uint32_t(frexp_exponent(as_f(a))); }>},
     {"v_frexp_mant_f32", "f=f", f_f<frexp_mantissa>},
-    {"v_div_scale_f32", "fm=fff", div_scale},
-    {"v_div_fmas_f32", "f=fff", div_fmas},
-    {"v_div_fixup_f32", "f=fff", f_fff<div_fixup>},
+    {"v_div_scale_f32", "fm=fff", div_scale<Narrow>, kRowRoundEven},
+    {"v_div_fmas_f32", "f=fff", div_fmas<Narrow>, kRowRoundEven},
+    {"v_div_fixup_f32", "f=fff", div_fixup<Narrow>, kRowRoundEven},
     {nullptr, nullptr, nullptr},
 };
 

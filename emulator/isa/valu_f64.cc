@@ -1,4 +1,5 @@
 // fp64 arithmetic on lanes.
+#include "emulator/isa/division.h"
 #include "emulator/isa/lanes.h"
 
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
@@ -51,7 +52,7 @@ void min_max(Wave &w, const Op &op) {
 }
 
 void fmac(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = w.v + op.o[0].index * 64;
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = accumulator(w, op, 2);
   for (int i = 0; i < 64; ++i) set_wide(w.out, i, fma(wide(a, i), wide(b, i), wide(c, i)));
   finish(w, op, w.out, 2);
 }
@@ -89,66 +90,6 @@ inline uint64_t frexp_mant(uint64_t u) {
 inline uint64_t fract(uint64_t a) {
   const double x = as_d(a), r = x - __builtin_floor(x);
   return unary(r >= 1.0 ? 0x1.fffffffffffffp-1 : r, a);
-}
-
-// V_DIV_SCALE_F64, V_DIV_FMAS_F64, V_DIV_FIXUP_F64: as the fp32 forms with fp64 limits (CDNA3 ISA).
-void div_scale(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 2), *b = source(w, op, 3), *c = source(w, op, 4);
-  uint64_t vcc = 0;
-  for (int i = 0; i < 64; ++i) {
-    const uint64_t u0 = wide(a, i), u1 = wide(b, i), u2 = wide(c, i);
-    const double s0 = as_d(u0), s1 = as_d(u1), s2 = as_d(u2);
-    const double inverse = 1.0 / s1, quotient = s2 / s1;
-    const bool tiny_inverse = exponent(as_q(inverse)) == 0 && inverse != 0;
-    const bool tiny_quotient = exponent(as_q(quotient)) == 0 && quotient != 0;
-    double d = s0;
-    bool flag = false;
-    if (s2 == 0 || s1 == 0) {
-      d = as_d(kDefaultNan);
-    } else if (exponent(u2) - exponent(u1) >= 768) {
-      flag = true;
-      if (s0 == s1) d = s0 * 0x1p128;
-    } else if (exponent(u1) == 0) {
-      d = s0 * 0x1p128;
-    } else if (tiny_inverse && tiny_quotient) {
-      flag = true;
-      if (s0 == s1) d = s0 * 0x1p-128;
-    } else if (tiny_inverse) {
-      d = s0 * 0x1p-128;
-    } else if (tiny_quotient) {
-      flag = true;
-      if (s0 == s2) d = s0 * 0x1p128;
-    } else if (exponent(u2) <= 53) {
-      d = s0 * 0x1p128;
-    }
-    set_wide(w.out, i, as_q(d));
-    vcc |= uint64_t(flag) << i;
-  }
-  finish(w, op, w.out, 2);
-  set_mask(w, op, 1, vcc);
-}
-void div_fmas(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), *c = source(w, op, 3);
-  const uint64_t vcc = vcc_of(w);
-  for (int i = 0; i < 64; ++i) {
-    const uint64_t r = fma(wide(a, i), wide(b, i), wide(c, i));
-    set_wide(w.out, i,
-             vcc >> i & 1 ? as_q(as_d(r) * (exponent(wide(c, i)) > 1023 ? 0x1p128 : 0x1p-128)) : r);
-  }
-  finish(w, op, w.out, 2);
-}
-inline uint64_t div_fixup(uint64_t u0, uint64_t u1, uint64_t u2) {
-  const uint64_t sign = (u1 ^ u2) & 0x8000000000000000ull, inf = 0x7ff0000000000000ull,
-                 body = ~(1ull << 63);
-  const uint64_t a1 = u1 & body, a2 = u2 & body;
-  if (nan64(u2)) return u2 | kQuiet;
-  if (nan64(u1)) return u1 | kQuiet;
-  if ((a1 == 0 && a2 == 0) || (a1 == inf && a2 == inf)) return 0xfff8000000000000ull;
-  if (a1 == 0 || a2 == inf) return sign | inf;
-  if (a1 == inf || a2 == 0) return sign;
-  if (exponent(u2) - exponent(u1) < -1075) return sign;
-  if (exponent(u2) - exponent(u1) > 1024) return sign | inf;
-  return (u0 & body) | sign;
 }
 
 // V_TRIG_PREOP_F64 (CDNA3 ISA): 53 bits of 2/pi from bit `shift` after the binary point, at their
@@ -208,9 +149,9 @@ const Row rows_valu_f64[] = {
     {"v_rsq_f64", "d=d", q_q<rsq>},
     {"v_sqrt_f64", "d=d", q_q<root>},
     {"v_trig_preop_f64", "d=di", trig_preop},
-    {"v_div_scale_f64", "dm=ddd", div_scale},
-    {"v_div_fmas_f64", "d=ddd", div_fmas},
-    {"v_div_fixup_f64", "d=ddd", q_qqq<div_fixup>},
+    {"v_div_scale_f64", "dm=ddd", div_scale<Broad>, kRowRoundEven},
+    {"v_div_fmas_f64", "d=ddd", div_fmas<Broad>, kRowRoundEven},
+    {"v_div_fixup_f64", "d=ddd", div_fixup<Broad>, kRowRoundEven},
     {nullptr, nullptr, nullptr},
 };
 

@@ -13,8 +13,9 @@ void mad64(Wave &w, const Op &op) {
     if (kSigned) {
       const int64_t product = int64_t(int32_t(a[i])) * int32_t(b[i]);
       const uint64_t r = uint64_t(product) + add;
-      const bool over = __int128(product) + __int128(int64_t(add)) != __int128(int64_t(r));
-      carry |= uint64_t(over) << i;
+      const __int128 exact = __int128(product) + __int128(int64_t(add));
+      const bool over = exact != __int128(int64_t(r));
+      carry |= uint64_t(exact >> 64 & 1) << i;  // bit 64 of the 65-bit sum (CDNA3 ISA)
       // Both addends have one sign when the sum leaves the range.
       const uint64_t limit = product < 0 ? uint64_t(1) << 63 : ~uint64_t(0) >> 1;
       set_wide(w.out, i, over && (op.flags & kClamp) ? limit : r);

@@ -37,7 +37,8 @@ const Vector kVectors[] = {
     {"v_subrev_f32 v3, v0, v1", kOne, kTwo, 0, kOne},
     {"v_add_f32 v3, v0, v1", 1, 1, 0, 2},  // denormals are kept
     {"v_add_f32_e64 v3, -v0, |v1|", kOne, 0xc0000000, 0, kOne},
-    {"v_add_f32_e64 v3, v0, v1 mul:2", kOne, kTwo, 0, 0x40c00000},
+    // Ignored: MODE keeps denormals and IEEE is 1.
+    {"v_add_f32_e64 v3, v0, v1 mul:2", kOne, kTwo, 0, 0x40400000},
     {"v_add_f32_e64 v3, v0, v1 clamp", kOne, kTwo, 0, kOne},
     {"v_mul_f32_e64 v3, v0, v1 clamp div:2", kOne, kTwo, 0, kOne},
     {"v_add_f32 v3, v0, v1", kSignalNan, kOne, 0, 0x7fc01234},
