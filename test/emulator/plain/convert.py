@@ -65,8 +65,9 @@ def between(name, result, kind, **flags):
     target = {"f": F32, "d": F64, "h": F16}[result]
 
     def lane(env, x):
-        r = env.rules(target)
-        return fp.convert(source, target, x, env.rules(source), r, r.round)
+        # Rounding is that of the wider half of MODE (double, half) where one of the two is a double or half.
+        r, governing = env.rules(target), source if source is F64 else target
+        return fp.convert(source, target, x, env.rules(source), r, env.rules(governing).round)
 
     valu(name, result, kind, lane, "e32 e64 sdwa dpp" if result != "d" and kind != "d" else "e32 e64", **flags)
 
@@ -101,7 +102,8 @@ def normalised(fmt, is_signed):
     low, high, scale = (-1, 1, 32767) if is_signed else (0, 1, 65535)
 
     def one(env, x):
-        (x,) = fp.inputs(env.rules(fmt), x)
+        if fmt is F32:
+            (x,) = fp.inputs(env.rules(fmt), x)
         if fmt.is_nan(x):
             return 0
         if fmt.is_inf(x):

@@ -9,6 +9,7 @@ import vector
 from fp import F16, F32, F64
 from machine import EXEC, FLOAT, INLINE_FLOAT, LANES, M0, M32, M64, VCC, Instruction, Operand, State, type_bits
 
+APPROXIMATE = 29  # no instruction reads v29; v28, v30 and v31 are addresses (memory.py)
 EDGE32 = [0, 1, 2, 31, 32, 33, 63, 64, 0x7FFFFFFF, 0x80000000, 0x80000001, M32, 0xFFFFFFFE, 0x3F800000, 0xBF800000,
           0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001, 0x7F800001, 0x7FA12345, 0xFF812345, 0x00000001, 0x80000001,
           0x007FFFFF, 0x00800000, 0x80800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x3F000000, 0x4B000000, 0x4B7FFFFF,
@@ -77,7 +78,7 @@ class Generator:
             if not -16 <= (value - (1 << 32) if value >> 31 else value) <= 64 and value not in FLOAT_BITS:
                 return Operand("l", value)
         if kind not in "wQ" and r.random() < 0.5:
-            return Operand("c", r.choice([*INLINE_FLOAT, "0.15915494"]))
+            return Operand("c", r.choice([*INLINE_FLOAT, "0.15915494309189532" if kind in "dq" else "0.15915494"]))
         return Operand("i", r.randrange(-16, 65))
 
     def source(self, kind, scalar_allowed, literal=False):
@@ -106,7 +107,7 @@ class Generator:
             dst = Operand("s", VCC, 2) if encoding in ("e32",) or r.random() < 0.3 else Operand(
                 "s", r.randrange(0, 96, 2), 2)
         elif row.approximate:
-            dst = Operand("v", r.randrange(28, 32), 1)
+            dst = Operand("v", APPROXIMATE, 1)
         else:
             dst = self.vector_register(result_words)
         operands.append(dst)

@@ -86,7 +86,7 @@ INVERSE_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 def inline_constant(written, kind):
     """Bits of an inline floating constant for an operand of this type."""
     fmt = FLOAT.get(kind) or (fp.F64 if kind in "qQ" else fp.F32)
-    if written == "0.15915494":
+    if written.startswith("0.15915494"):
         return INVERSE_TWO_PI[fmt.bits]
     return fp.from_real(fmt, INLINE_FLOAT[written])
 

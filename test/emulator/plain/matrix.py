@@ -109,7 +109,7 @@ class Row:
 
 def make(g, name, shape):
     def registers(count):
-        return g.vector_register(count, g.r.choice("va"), limit=32)
+        return g.vector_register(count, g.r.choice("va"), limit=28)
 
     wide = 2 if shape.kind == "f64" else 1
     per_lane_words = max(1, shape.per_lane * BITS[shape.element] // 32)
@@ -117,7 +117,7 @@ def make(g, name, shape):
     dst = registers(results)
     c = Operand("i", g.r.randrange(-16, 65)) if shape.kind == "i32" else Operand("i", 0)
     if g.r.random() < 0.8:
-        c = g.vector_register(results, dst.kind, limit=32) if results < 17 and g.r.random() < 0.5 else dst
+        c = g.vector_register(results, dst.kind, limit=28) if results < 17 and g.r.random() < 0.5 else dst
         c = Operand(dst.kind, c.index, results)
         if c.index != dst.index and abs(c.index - dst.index) < results:  # partial overlap is not allowed
             c = dst

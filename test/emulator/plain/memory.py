@@ -27,7 +27,7 @@ def prepare(random, state, inst):
     for lane in range(LANES):
         at = random.randrange(0, (MEMORY_BYTES - REACH) // step) * step
         if inst.name.startswith("ds_write2"):
-            at = lane * 2 * step  # which of two lanes wins is not defined when the pairs overlap
+            at = lane * step * (1 if "st64" in inst.name else 2)  # which of two lanes wins is not defined when the pairs overlap
         elif random.random() < 0.2:
             at = 16 * step if random.random() < 0.5 else 0  # collisions
         if row.address == "lds":

@@ -22,7 +22,8 @@ def subtract(r, a, b):
 
 
 def multiply_add(r, a, b, c):
-    """Two roundings."""
+    """V_MAD: two roundings, denormals flushed whatever MODE says."""
+    r.flush_in = r.flush_out = True
     return fp.add(r, fp.mul(r, a, b), c)
 
 
@@ -36,19 +37,12 @@ def three(pick):
 
 
 def median(r, a, b, c):
-    """NaN anywhere: the minimum of the three; otherwise what remains after the largest is taken out."""
+    """NaN anywhere: the minimum of the three; otherwise the middle one, -0 below +0."""
     fmt = r.fmt
     if any(map(fmt.is_nan, (a, b, c))):
         return three(fp.minimum_number)(r, a, b, c)
-    largest = three(fp.maximum_number)(r, a, b, c)
-    a, b, c = fp.inputs(r, a, b, c)
-
-    def same(x):
-        return fp.order_key(fmt, x) == fp.order_key(fmt, largest)
-
-    if same(a):
-        return fp.maximum_number(r, b, c)
-    return fp.maximum_number(r, a, c) if same(b) else fp.maximum_number(r, a, b)
+    middle = sorted(fp.inputs(r, a, b, c), key=lambda x: (fp.order_key(fmt, x), not x & fmt.sign))[1]
+    return fp.output(r, middle)
 
 
 def minimum_ieee(r, want_less):
@@ -73,10 +67,10 @@ def fraction(r, x):
     if fmt.is_inf(x):
         return fmt.nan
     n, e = fmt.number(x)
-    if e >= 0:
-        return 0
-    rest = n - (n >> -e << -e)
-    return min(fp.output(r, fp.encode(fmt, rest, e, r.round, 0)), fmt.one - 1)
+    rest = n - (n >> -e << -e) if e < 0 else 0
+    zero = fmt.sign if r.round == fp.DOWN else 0  # as x + -floor(x) rounds it
+    value = fp.output(r, fp.encode(fmt, rest, e, r.round, zero))
+    return value if value & fmt.sign else min(value, fmt.one - 1)
 
 
 def mantissa(r, x):
@@ -198,6 +192,8 @@ def div_fixup(fmt, edges=True):
         """The special cases of numerator / denominator, the given quotient otherwise."""
         r = env.rules(fmt)
         d, n = fp.inputs(r, denominator, numerator)
+        if not edges:
+            quotient = fp.output(r, *fp.inputs(r, quotient))
         sign = (d ^ n) & fmt.sign
         if fmt.is_nan(n):
             return n | fmt.quiet
