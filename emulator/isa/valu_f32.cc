@@ -49,7 +49,7 @@ inline float ldexp_lane(float x, int32_t n) {
   return nan_of(float(double(x) * scale), x, x);
 }
 inline float fract(float x) {
-  const float r = x - __builtin_floorf(x);
+  const float r = x - __builtin_copysignf(__builtin_floorf(x), x);
   // The subtraction may round up to 1; the hardware returns the largest number below it.
   return nan_of(r >= 1.0f ? as_f(0x3f7fffff) : r, x, x);
 }
@@ -91,8 +91,10 @@ inline float cube_major(float x, float y, float z) {
   const Axis axis = major_axis(x, y, z);
   return mul(axis == kZ ? z : axis == kY ? y : x, 2.0f);
 }
+// To an integer: the sign is that of x, also where the host computes 0 as a difference while rounding
+// down.
 inline float rounded(float r, float x) {
-  return nan_of(r, x, x);
+  return nan_of(as_f((as_u(r) & 0x7fffffff) | (as_u(x) & 0x80000000u)), x, x);
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ inline uint64_t fma(uint64_t a, uint64_t b, uint64_t c) {
 inline uint64_t unary(double r, uint64_t a) {
   return nan_of(r, a, 0, 0);
 }
+// To an integer, as fp32.
+inline uint64_t integral(double r, uint64_t a) {
+  return unary(as_d((as_q(r) << 1 >> 1) | (a & 0x8000000000000000ull)), a);
+}
 inline uint64_t order(uint64_t u) {
   return u >> 63 ? ~u : u | 0x8000000000000000ull;
 }
@@ -88,7 +92,7 @@ inline uint64_t frexp_mant(uint64_t u) {
   return (normal & 0x800fffffffffffffull) | 0x3fe0000000000000ull;
 }
 inline uint64_t fract(uint64_t a) {
-  const double x = as_d(a), r = x - __builtin_floor(x);
+  const double x = as_d(a), r = x - __builtin_copysign(__builtin_floor(x), x);
   return unary(r >= 1.0 ? 0x1.fffffffffffffp-1 : r, a);
 }
 
@@ -141,10 +145,11 @@ const Row rows_valu_f64[] = {
     {"v_frexp_exp_i32_f64", "i=d", frexp_exp},
     {"v_frexp_mant_f64", "d=d", q_q<frexp_mant>},
     {"v_fract_f64", "d=d", q_q<fract>},
-    {"v_floor_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_floor(as_d(a)), a); }>},
-    {"v_ceil_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_ceil(as_d(a)), a); }>},
-    {"v_trunc_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_trunc(as_d(a)), a); }>},
-    {"v_rndne_f64", "d=d", q_q<[](uint64_t a) { return unary(__builtin_roundeven(as_d(a)), a); }>},
+    {"v_floor_f64", "d=d", q_q<[](uint64_t a) { return integral(__builtin_floor(as_d(a)), a); }>},
+    {"v_ceil_f64", "d=d", q_q<[](uint64_t a) { return integral(__builtin_ceil(as_d(a)), a); }>},
+    {"v_trunc_f64", "d=d", q_q<[](uint64_t a) { return integral(__builtin_trunc(as_d(a)), a); }>},
+    {"v_rndne_f64", "d=d",
+     q_q<[](uint64_t a) { return integral(__builtin_roundeven(as_d(a)), a); }>},
     {"v_rcp_f64", "d=d", q_q<rcp>},
     {"v_rsq_f64", "d=d", q_q<rsq>},
     {"v_sqrt_f64", "d=d", q_q<root>},
