@@ -1,0 +1,54 @@
+"""Builds an archive whose kernels are compiled at another optimisation level than the shipped ones.
+
+usage: unoptimised_archive.py --level 0 --cxx clang++-22 --readelf llvm-readelf-22 --pack flydsl-aot-pack
+           --source SOURCE_DIR --generated GENERATED_DIR --arch gfx950 --out FOLDER
+
+The same sources at -O0 to -O2 use other instructions and scratch: results must be right all the same, on kernels and emulator alike.
+Such objects are never shipped: the build's own gate (codegen/generate/inspect_object.py) refuses scratch and spills.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("level", "cxx", "readelf", "pack", "source", "generated", "arch", "out"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("flags", nargs="*", help="device flags of the build, after --")
+    a = parser.parse_args()
+    sys.path.insert(0, str(Path(a.source) / "codegen" / "generate"))
+    import inspect_object  # pylint: disable=import-outside-toplevel
+
+    generated, out = Path(a.generated), Path(a.out)
+    manifest_path = generated / a.arch / "manifest.json"
+    manifest = json.loads(manifest_path.read_text())
+    shutil.rmtree(out, ignore_errors=True)
+
+    def build(kernel):
+        target = out / kernel["object"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        flags = [flag for flag in a.flags if not flag.startswith("-O") and flag != "-Werror"] + [f"-O{a.level}"]
+        subprocess.run(
+            [a.cxx, *flags, f"--offload-arch={a.arch}", f"-I{a.source}/kernels", f"-I{generated}/include",
+             str((generated / a.arch / kernel["object"]).with_suffix(".hip")), "-o", str(target)], check=True)
+        notes = subprocess.run([a.readelf, "--notes", str(target)], check=True, capture_output=True, text=True).stdout
+        # The packer refuses spills too; the runtime does not care.
+        metadata = inspect_object.parse(notes) | {"vgpr_spill_count": 0, "sgpr_spill_count": 0}
+        if "hidden_" in notes:  # -O0 keeps the 256 bytes of implicit arguments, which the HIP runtime fills in
+            metadata["kernarg_bytes"] -= 256
+        Path(f"{target}.json").write_text(json.dumps(metadata))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(build, manifest["kernels"]))
+    subprocess.run([a.pack, "--manifest", str(manifest_path), "--objects", str(out),
+                    "--out", str(out / f"flydsl_aot.{a.arch}.fda")], check=True)
+
+
+if __name__ == "__main__":
+    main()
