@@ -69,7 +69,7 @@ template <auto F>
 inline uint32_t pick_half(uint32_t a, uint32_t b, bool ieee) {
   const bool both = ((a & 0x7fff) > 0x7c00) & ((b & 0x7fff) > 0x7c00);
   const uint32_t r = half_round(as_f(F(as_u(half_value(a)), as_u(half_value(b)), ieee)));
-  return both & !ieee ? b & 0xffff : r;
+  return (both & !ieee) ? b & 0xffff : r;
 }
 
 // V_MINIMUM_F32, V_MAXIMUM_F32: NaN wins.
