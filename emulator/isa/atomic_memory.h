@@ -35,5 +35,38 @@ inline T swapped_if_equal(T old, const uint32_t *d, int i) {
   return old == lane_value<T>(d + sizeof(T) / 4 * 64, i) ? lane_value<T>(d, i) : old;
 }
 
+// The operations that global, flat and buffer memory share: X(name, word, function). One line here is three instructions.
+#define FLYDSL_EMU_MEMORY_ATOMICS(X) \
+  X("swap", u32, at_swap<u32>) \
+  X("add", u32, at_add<u32>) \
+  X("sub", u32, at_sub<u32>) \
+  X("smin", u32, at_smin) \
+  X("umin", u32, at_umin<u32>) \
+  X("smax", u32, at_smax) \
+  X("umax", u32, at_umax<u32>) \
+  X("and", u32, at_and<u32>) \
+  X("or", u32, at_or<u32>) \
+  X("xor", u32, at_xor<u32>) \
+  X("inc", u32, at_inc<u32>) \
+  X("dec", u32, at_dec<u32>) \
+  X("add_f32", u32, at_fadd) \
+  X("pk_add_f16", u32, at_pk_f16) \
+  X("pk_add_bf16", u32, at_pk_bf16) \
+  X("swap_x2", u64, at_swap<u64>) \
+  X("add_x2", u64, at_add<u64>) \
+  X("sub_x2", u64, at_sub<u64>) \
+  X("smin_x2", u64, at_smin64) \
+  X("umin_x2", u64, at_umin<u64>) \
+  X("smax_x2", u64, at_smax64) \
+  X("umax_x2", u64, at_umax<u64>) \
+  X("and_x2", u64, at_and<u64>) \
+  X("or_x2", u64, at_or<u64>) \
+  X("xor_x2", u64, at_xor<u64>) \
+  X("inc_x2", u64, at_inc<u64>) \
+  X("dec_x2", u64, at_dec<u64>) \
+  X("add_f64", u64, at_dadd) \
+  X("min_f64", u64, at_dmin) \
+  X("max_f64", u64, at_dmax)
+
 }  // namespace
 }  // namespace flydsl::emu::FLYDSL_EMU_LEVEL

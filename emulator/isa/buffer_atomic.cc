@@ -29,42 +29,11 @@ void compare_swap(Wave &w, const Op &op) {
 
 }  // namespace
 
-#define NARROW(name, f) \
-  { "buffer_atomic_" name, "=iooo", atomic<u32, f>, kRowMemory }
-#define BROAD(name, f) \
-  { "buffer_atomic_" name, "=looo", atomic<u64, f>, kRowMemory }
+#define BUFFER(name, T, f) \
+  {"buffer_atomic_" name, sizeof(T) == 4 ? "=iooo" : "=looo", atomic<T, f>, kRowMemory},
 
 const Row rows_buffer_atomic[] = {
-    NARROW("swap", at_swap<u32>),
-    NARROW("add", at_add<u32>),
-    NARROW("sub", at_sub<u32>),
-    NARROW("smin", at_smin),
-    NARROW("umin", at_umin<u32>),
-    NARROW("smax", at_smax),
-    NARROW("umax", at_umax<u32>),
-    NARROW("and", at_and<u32>),
-    NARROW("or", at_or<u32>),
-    NARROW("xor", at_xor<u32>),
-    NARROW("inc", at_inc<u32>),
-    NARROW("dec", at_dec<u32>),
-    NARROW("add_f32", at_fadd),
-    NARROW("pk_add_f16", at_pk_f16),
-    NARROW("pk_add_bf16", at_pk_bf16),
-    BROAD("swap_x2", at_swap<u64>),
-    BROAD("add_x2", at_add<u64>),
-    BROAD("sub_x2", at_sub<u64>),
-    BROAD("smin_x2", at_smin64),
-    BROAD("umin_x2", at_umin<u64>),
-    BROAD("smax_x2", at_smax64),
-    BROAD("umax_x2", at_umax<u64>),
-    BROAD("and_x2", at_and<u64>),
-    BROAD("or_x2", at_or<u64>),
-    BROAD("xor_x2", at_xor<u64>),
-    BROAD("inc_x2", at_inc<u64>),
-    BROAD("dec_x2", at_dec<u64>),
-    BROAD("add_f64", at_dadd),
-    BROAD("min_f64", at_dmin),
-    BROAD("max_f64", at_dmax),
+    FLYDSL_EMU_MEMORY_ATOMICS(BUFFER)
     {"buffer_atomic_cmpswap", "=looo", compare_swap<u32>, kRowMemory},
     {"buffer_atomic_cmpswap_x2", "=looo", compare_swap<u64>, kRowMemory},
     {nullptr, nullptr, nullptr},
