@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from machine import LANES, MEMORY_BYTES, REGISTERS, State
+from machine import ACCUMULATORS, LANES, MEMORY_BYTES, SCRATCH_BYTES, VECTORS, State
 
 PROCESSORS = ["gfx90a", "gfx942", "gfx950"]
 
@@ -25,13 +25,13 @@ def encode(llvm_mc, processor, lines):
     return [None if i in refused else next(accepted) for i in range(len(lines))]
 
 
-END = struct.pack("<I", 0xBF810000)  # s_endpgm
+END = struct.pack("<II", 0xBF8C0000, 0xBF810000)  # s_waitcnt for everything, s_endpgm
 
 
 def pack_state(state):
     words = struct.pack("<130I", state.scc, state.mode, *state.s)
     files = b"".join(struct.pack(f"<{LANES}I", *row) for row in state.v + state.a)
-    return words + files + bytes(state.lds) + bytes(state.memory)
+    return words + files + bytes(state.lds) + bytes(state.memory) + b"".join(state.scratch)
 
 
 def unpack_state(data):
@@ -40,18 +40,20 @@ def unpack_state(data):
     state.scc, state.mode, state.s = words[0], words[1], list(words[2:])
     at = 520
     for file in (state.v, state.a):
-        for reg in range(REGISTERS):
+        for reg in range(len(file)):
             file[reg] = list(struct.unpack_from(f"<{LANES}I", data, at))
             at += 4 * LANES
-    state.lds, state.memory = bytearray(data[at:at + MEMORY_BYTES]), bytearray(data[at + MEMORY_BYTES:])
+    state.lds, at = bytearray(data[at:at + MEMORY_BYTES]), at + MEMORY_BYTES
+    state.memory, at = bytearray(data[at:at + MEMORY_BYTES]), at + MEMORY_BYTES
+    state.scratch = [bytearray(data[i:i + SCRATCH_BYTES]) for i in range(at, len(data), SCRATCH_BYTES)]
     return state
 
 
-STATE_BYTES = 520 + 2 * REGISTERS * LANES * 4 + 2 * MEMORY_BYTES
+STATE_BYTES = 520 + (VECTORS + ACCUMULATORS) * LANES * 4 + 2 * MEMORY_BYTES + LANES * SCRATCH_BYTES
 
 
 def run_engine(driver, processor, programs):
-    """programs: (code, initial state). Returns (fault text, final state) of each."""
+    """programs: (code, initial state). Returns (fault text, final state) of each; the state's pc is where the code was."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in"), Path(folder, "out")
         with source.open("wb") as file:
@@ -61,9 +63,11 @@ def run_engine(driver, processor, programs):
         subprocess.run([driver, source, target], check=True)
         data, at, results = target.read_bytes(), 0, []
     for _ in programs:
-        (length,) = struct.unpack_from("<I", data, at)
-        fault = data[at + 4:at + 4 + length].decode()
-        at += 4 + (length + 3) // 4 * 4
-        results.append((fault, unpack_state(data[at:at + STATE_BYTES])))
+        base, length = struct.unpack_from("<QI", data, at)
+        fault = data[at + 12:at + 12 + length].decode()
+        at += 12 + (length + 3) // 4 * 4
+        state = unpack_state(data[at:at + STATE_BYTES])
+        state.pc = base
+        results.append((fault, state))
         at += STATE_BYTES
     return results

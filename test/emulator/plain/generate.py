@@ -7,7 +7,8 @@ import packed
 import scalar
 import vector
 from fp import F16, F32, F64
-from machine import EXEC, FLOAT, INLINE_FLOAT, LANES, M0, M32, M64, VCC, Instruction, Operand, State, type_bits
+from machine import (EXEC, FLOAT, FREE_SCALARS, INLINE_FLOAT, LANES, M0, M32, M64, SCRATCH_BYTES, VCC, VECTORS,
+                     Instruction, Operand, State, type_bits)
 
 APPROXIMATE = 29  # no instruction reads v29; v28, v30 and v31 are addresses (memory.py)
 EDGE32 = [0, 1, 2, 31, 32, 33, 63, 64, 0x7FFFFFFF, 0x80000000, 0x80000001, M32, 0xFFFFFFFE, 0x3F800000, 0xBF800000,
@@ -52,11 +53,14 @@ class Generator:
                     if r.random() < 0.25:
                         wide = r.choice(EDGE64)
                         file[row][lane], file[row + 1][lane] = wide & M32, wide >> 32
+        for row in range(32, VECTORS):  # only wide operands reach these (small_float)
+            state.v[row] = r.sample(state.v[row - 32], LANES)
         state.exec = r.choice([0, M64, M64, r.getrandbits(64), r.getrandbits(64), 1, 1 << 63, 0xFFFF << 32])
         state.set_s64(VCC, r.choice([0, M64, r.getrandbits(64)]))
         state.scc = r.getrandbits(1)
         state.mode = 0x3F0 if r.random() < 0.4 else r.getrandbits(10)
         state.lds, state.memory = bytearray(r.randbytes(4096)), bytearray(r.randbytes(4096))
+        state.scratch = [bytearray(r.randbytes(SCRATCH_BYTES)) for _ in range(LANES)]
         return state
 
     # operands
@@ -69,7 +73,7 @@ class Generator:
         if r.random() < 0.1:
             return Operand("s", VCC, words)
         align = 2 if words > 1 else 1
-        return Operand("s", r.randrange(0, 96, align), words)
+        return Operand("s", r.randrange(0, FREE_SCALARS, align), words)
 
     def constant(self, kind, literal):
         r = self.r
@@ -105,14 +109,15 @@ class Generator:
             return Instruction(base, encoding, [dst, source])
         if row.result == "m":
             dst = Operand("s", VCC, 2) if encoding in ("e32",) or r.random() < 0.3 else Operand(
-                "s", r.randrange(0, 96, 2), 2)
+                "s", r.randrange(0, FREE_SCALARS, 2), 2)
         elif row.approximate:
             dst = Operand("v", APPROXIMATE, 1)
         else:
             dst = self.vector_register(result_words)
         operands.append(dst)
         if row.carry_out:
-            operands.append(Operand("s", VCC, 2) if encoding == "e32" else Operand("s", r.randrange(0, 96, 2), 2))
+            operands.append(Operand("s", VCC, 2) if encoding == "e32" else Operand(
+                "s", r.randrange(0, FREE_SCALARS, 2), 2))
         written = row.sources[:-1] if row.reads_dst else row.sources
         scalars = set()
         for i, kind in enumerate(written):
@@ -133,7 +138,7 @@ class Generator:
             operands[2] = operands[r.choice([3, 4])]
         if row.carry_in:
             operands.append(Operand("s", VCC, 2) if encoding != "e64" or scalars else Operand(
-                "s", r.randrange(0, 96, 2), 2))
+                "s", r.randrange(0, FREE_SCALARS, 2), 2))
         sources = operands[1 + bool(row.carry_out):1 + bool(row.carry_out) + len(written)]
         float_sources = [o for o, kind in zip(sources, written) if kind in FLOAT]
         may_negate = not row.no_mods and encoding != "e32" or row.sign_mods and encoding == "e64" and False
@@ -206,7 +211,7 @@ class Generator:
         for _ in range(row.count):
             choice = r.random()
             if choice < 0.12 and not scalars:
-                operands.append(Operand("s", r.randrange(0, 96, words), words))
+                operands.append(Operand("s", r.randrange(0, FREE_SCALARS, words), words))
                 scalars = 1
             elif choice < 0.3 and row.kind in ("half", "word", "mix", "single"):
                 operands.append(self.constant({"half": "h", "word": "w", "mix": "h", "single": "f"}[row.kind], False))

@@ -5,8 +5,10 @@ import copy
 import fp
 
 LANES = 64
-REGISTERS = 32
+VECTORS, ACCUMULATORS = 56, 32
+FREE_SCALARS = 88  # s88 and later hold addresses, descriptors and loop counters
 MEMORY_BYTES = 4096
+SCRATCH_BYTES = 256  # private memory of a lane
 MEMORY_ADDRESS = 0x200000000000
 VCC, M0, EXEC = 106, 124, 126
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
@@ -22,13 +24,20 @@ class State:
     def __init__(self):
         self.scc, self.mode = 0, 0x3F0
         self.s = [0] * 128
-        self.v = [[0] * LANES for _ in range(REGISTERS)]
-        self.a = [[0] * LANES for _ in range(REGISTERS)]
+        self.v = [[0] * LANES for _ in range(VECTORS)]
+        self.a = [[0] * LANES for _ in range(ACCUMULATORS)]
         self.lds, self.memory = bytearray(MEMORY_BYTES), bytearray(MEMORY_BYTES)
+        self.scratch = [bytearray(SCRATCH_BYTES) for _ in range(LANES)]
         self.approximate = {}  # (register, lane) -> judge(bits): results that are not defined to the last bit
+        self.pc = self.next_pc = 0
 
     def copy(self):
-        return copy.deepcopy(self)
+        other = copy.copy(self)
+        other.s, other.approximate = list(self.s), dict(self.approximate)
+        other.v, other.a = [list(row) for row in self.v], [list(row) for row in self.a]
+        other.lds, other.memory = bytearray(self.lds), bytearray(self.memory)
+        other.scratch = [bytearray(lane) for lane in self.scratch]
+        return other
 
     def s64(self, index):
         return self.s[index] | self.s[index + 1] << 32
@@ -57,7 +66,7 @@ class Operand:
         self.neg, self.abs, self.sext = neg, absolute, sext
 
     def name(self):
-        if self.kind in "va" or self.kind == "s" and self.index < 100:
+        if self.kind in "va" or self.kind == "s" and self.index < 102:
             if self.words == 1:
                 return f"{self.kind}{self.index}"
             return f"{self.kind}[{self.index}:{self.index + self.words - 1}]"

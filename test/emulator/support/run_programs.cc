@@ -2,9 +2,10 @@
 //
 // flydsl-emu-run INPUT OUTPUT, both sequences of records of little-endian words:
 //   input   processor (0 gfx90a, 1 gfx942, 2 gfx950), bytes of code, code padded to 4 bytes, state
-//   output  bytes of fault text, text padded to 4 bytes, state
-//   state   scc, mode, 128 scalar registers, kRegisters vector and kRegisters accumulation registers
-//           of 64 lanes, kMemoryBytes of LDS, kMemoryBytes of memory that begins at kMemoryAddress
+//   output  address of the code (8 bytes), bytes of fault text, text padded to 4 bytes, state
+//   state   scc, mode, 128 scalar registers, kVectors vector and kAccumulators accumulation registers
+//           of 64 lanes, kMemoryBytes of LDS, kMemoryBytes of memory that begins at kMemoryAddress,
+//           kScratchBytes of private memory of each lane
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -21,8 +22,9 @@ namespace {
 
 using flydsl::emu::test::Snippet;
 
-constexpr int kRegisters = 32;
+constexpr int kVectors = 56, kAccumulators = 32;
 constexpr size_t kMemoryBytes = 4096;
+constexpr uint32_t kScratchBytes = 256;
 constexpr uint64_t kMemoryAddress = 0x200000000000;
 
 // Copies one state between a record and a snippet; `load` says which way.
@@ -34,13 +36,15 @@ void move_state(bool load, uint8_t *record, Snippet &snippet, uint8_t *memory) {
   part(&snippet.wave().scc, 4);
   part(&snippet.wave().mode, 4);
   part(snippet.wave().s, sizeof snippet.wave().s);
-  for (int reg = 0; reg < kRegisters; ++reg) part(&snippet.v(reg, 0), 64 * 4);
-  for (int reg = 0; reg < kRegisters; ++reg) part(&snippet.a(reg, 0), 64 * 4);
+  for (int reg = 0; reg < kVectors; ++reg) part(&snippet.v(reg, 0), 64 * 4);
+  for (int reg = 0; reg < kAccumulators; ++reg) part(&snippet.a(reg, 0), 64 * 4);
   part(snippet.lds().data(), kMemoryBytes);
   part(memory, kMemoryBytes);
+  part(snippet.wave().scratch, 64 * kScratchBytes);
 }
 
-constexpr size_t kStateBytes = 8 + 128 * 4 + 2 * kRegisters * 64 * 4 + 2 * kMemoryBytes;
+constexpr size_t kStateBytes =
+    8 + 128 * 4 + (kVectors + kAccumulators) * 64 * 4 + 2 * kMemoryBytes + 64 * kScratchBytes;
 
 std::vector<uint8_t> padded(const std::string &text) {
   std::vector<uint8_t> bytes(text.begin(), text.end());
@@ -79,9 +83,12 @@ int run_batch(const char *input, const char *output) {
     at += code_room;
     Snippet snippet(code, flydsl::emu::host_level(), processors[head[0]]);
     snippet.allow(memory, kMemoryBytes);
+    snippet.set_scratch(kScratchBytes);
     move_state(true, &in[at], snippet, static_cast<uint8_t *>(memory));
     at += kStateBytes;
     const std::string fault = snippet.run();
+    append_word(out, uint32_t(snippet.code_address()));
+    append_word(out, uint32_t(snippet.code_address() >> 32));
     append_word(out, uint32_t(fault.size()));
     const std::vector<uint8_t> text = padded(fault);
     out.insert(out.end(), text.begin(), text.end());

@@ -37,6 +37,7 @@ class Snippet {
   uint64_t vcc() const { return wave_->s[kVcc] | uint64_t(wave_->s[kVcc + 1]) << 32; }
   uint64_t s64(int reg) const { return wave_->s[reg] | uint64_t(wave_->s[reg + 1]) << 32; }
   Wave &wave() { return *wave_; }
+  uint64_t code_address() const { return kernel_.entry_address; }
   std::vector<uint8_t> &lds() { return lds_; }
   void set_scratch(uint32_t bytes_per_lane);
   void set_memory_model(MemoryModel model) { group_.model = model; }
