@@ -43,8 +43,8 @@ bool same_place(const std::string &a, const std::string &b) {
 
 // Writers for the outputs, opened before anything runs so that a path that cannot be written is
 // found out first.
-std::map<std::string, NpyWriter> open_outputs(const std::map<std::string, std::string> &files) {
-  std::map<std::string, NpyWriter> writers;
+std::map<std::string, OutputFile> open_outputs(const std::map<std::string, std::string> &files) {
+  std::map<std::string, OutputFile> writers;
   for (const auto &[name, file] : files) {
     for (const auto &[other_name, other_file] : files) {
       if (other_name < name && same_place(other_file, file)) {
@@ -106,7 +106,7 @@ void command_run(const RunArguments &arguments) {
       status != FLYDSL_AOT_OK) {
     fail_with_status(status, op.name, flydsl_aot_last_error());
   }
-  std::map<std::string, NpyWriter> writers = open_outputs(output_files);
+  std::map<std::string, OutputFile> writers = open_outputs(output_files);
 
   std::deque<DeviceMemory> memory;
   for (const BoundTensor &input : problem->inputs) {
@@ -152,7 +152,7 @@ void command_run(const RunArguments &arguments) {
                                      array.bytes.size()),
           "download of " + output.name);
     try {
-      writers.at(output.name).write(array);
+      write_npy(writers.at(output.name), array);
     } catch (const std::runtime_error &error) {
       bad_input("--out " + output.name + "=" + output_files.at(output.name) + ": " + error.what());
     }

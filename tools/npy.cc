@@ -243,26 +243,7 @@ NpyArray read_npy(const std::string &path) {
   return array;
 }
 
-NpyWriter::NpyWriter(const std::string &path) : path_(path), temporary_path_(path + ".XXXXXX") {
-  struct stat info;
-  // Renaming over a device file such as /dev/null would replace it.
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    fail("exists and is not a regular file");
-  }
-  file_ = mkostemp(temporary_path_.data(), O_CLOEXEC);
-  if (file_ < 0) fail_errno("cannot be written");
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(file_, 0666 & ~mask);
-}
-
-NpyWriter::~NpyWriter() {
-  if (file_ < 0) return;
-  close(file_);
-  unlink(temporary_path_.c_str());
-}
-
-void NpyWriter::write(const NpyArray &array) {
+void write_npy(OutputFile &file, const NpyArray &array) {
   std::string shape = "(";
   for (const int64_t size : array.shape) shape += std::to_string(size) + ", ";
   if (array.shape.size() > 1) shape.resize(shape.size() - 2);
@@ -272,32 +253,12 @@ void NpyWriter::write(const NpyArray &array) {
   // with a newline.
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  std::vector<uint8_t> file(kMagic, kMagic + sizeof kMagic);
-  file.insert(file.end(), {1, 0, static_cast<uint8_t>(header.size() & 0xff),
-                           static_cast<uint8_t>(header.size() >> 8)});
-  file.insert(file.end(), header.begin(), header.end());
-  file.insert(file.end(), array.bytes.begin(), array.bytes.end());
-  for (size_t done = 0; done < file.size();) {
-    const ssize_t count = ::write(file_, file.data() + done, file.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_errno("cannot be written");
-    done += static_cast<size_t>(count);
-  }
-}
-
-void NpyWriter::commit() {
-  if (close(std::exchange(file_, -1)) != 0) {
-    const int error = errno;
-    unlink(temporary_path_.c_str());
-    errno = error;
-    fail_errno("cannot be written");
-  }
-  if (rename(temporary_path_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    unlink(temporary_path_.c_str());
-    errno = error;
-    fail_errno("cannot be written");
-  }
+  const uint8_t length[] = {1, 0, static_cast<uint8_t>(header.size() & 0xff),
+                            static_cast<uint8_t>(header.size() >> 8)};
+  file.write(kMagic, sizeof kMagic);
+  file.write(length, sizeof length);
+  file.write(header);
+  file.write(array.bytes.data(), array.bytes.size());
 }
 
 }  // namespace flydsl::tools

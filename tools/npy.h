@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/output_file.h"
+
 namespace flydsl::tools {
 
 struct NpyArray {
@@ -23,23 +25,7 @@ size_t npy_element_bytes(const std::string &descr);
 // says what is wrong with the file, without its name.
 NpyArray read_npy(const std::string &path);
 
-// Writes a file under a temporary name beside its final one; commit() renames it. Nothing is left
-// behind, and an existing file stays as it was, unless commit() was reached. Throws
-// std::runtime_error as read_npy does.
-class NpyWriter {
- public:
-  explicit NpyWriter(const std::string &path);
-  ~NpyWriter();
-  NpyWriter(const NpyWriter &) = delete;
-  NpyWriter &operator=(const NpyWriter &) = delete;
-
-  void write(const NpyArray &array);
-  void commit();
-
- private:
-  std::string path_;
-  std::string temporary_path_;
-  int file_ = -1;
-};
+// Throws std::runtime_error as read_npy does.
+void write_npy(OutputFile &file, const NpyArray &array);
 
 }  // namespace flydsl::tools
