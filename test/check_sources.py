@@ -21,6 +21,8 @@ INCLUDES = [
     ("emulator/isa/", ["emulator/isa/", "emulator/memory/", "emulator/engine/"]),
     ("emulator/engine/", ["emulator/checks/", "emulator/engine/", "emulator/isa/", "emulator/memory/"]),
     ("emulator/checks/", ["emulator/checks/", "emulator/engine/", "emulator/isa/", "emulator/memory/"]),
+    ("emulator/timing/", ["emulator/checks/", "emulator/engine/", "emulator/isa/", "emulator/memory/",
+                          "emulator/timing/"]),
     ("emulator/loader/", ["emulator/loader/", "emulator/engine/", "emulator/memory/"]),
     ("emulator/hip/", ["emulator/"]),
     ("emulator/", ["emulator/"]),

@@ -1,0 +1,72 @@
+// One compute unit in detail: in-order waves on 4 SIMDs, 4-clock slots.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/engine/program_impl.h"
+#include "emulator/timing/constants.h"
+#include "emulator/timing/memory_port.h"
+#include "emulator/timing/trace.h"
+
+namespace flydsl::emu::timing {
+
+// Why a wave could not issue its next instruction in a slot. Each slot of a wave that does not
+// issue is charged to exactly one reason, to the instruction that waits.
+enum class Stall : uint8_t {
+  kNone,          // issued
+  kArbitration,   // another wave of the SIMD issued in that category
+  kDependency,    // result of a VALU, SALU or transcendental instruction
+  kMatrixResult,  // result of an MFMA
+  kMatrixBusy,    // the matrix unit runs another MFMA
+  kVectorBusy,    // the vector unit, incl. the packed-FP32 rule under an MFMA
+  kVectorMemory,  // s_waitcnt vmcnt
+  kLds,           // s_waitcnt lgkmcnt for LDS
+  kScalarMemory,  // s_waitcnt lgkmcnt for scalar loads
+  kLdsQueue,      // the LDS pipe takes no more
+  kMemoryQueue,   // the vector memory path takes no more
+  kBarrier,
+  kFetch,  // instruction cache, branch
+  kNop,    // s_nop, s_sleep
+  kCount
+};
+const char *stall_name(Stall stall);
+
+struct OpProfile {
+  uint64_t issued = 0;
+  double stall_clocks[unsigned(Stall::kCount)] = {};
+};
+
+struct TimelineEvent {
+  double begin = 0, end = 0;  // clocks
+  uint32_t op = 0;
+  uint16_t simd = 0, wave = 0;  // wave: resident * waves per group + wave in group
+  uint8_t category = 0;         // costs.h Category
+};
+
+struct ComputeUnitResult {
+  double clocks = 0;  // until the last wave ended
+  uint64_t wave_instructions = 0;
+  // Busy clocks, summed over the 4 SIMDs where there are 4 of the unit.
+  double matrix_busy = 0, vector_busy = 0, transcendental_busy = 0, scalar_busy = 0, lds_busy = 0,
+         vector_memory_busy = 0;
+  std::vector<double> group_end;        // clock at which each resident work-group ended
+  std::vector<OpProfile> profile;       // by operation, when asked
+  std::vector<TimelineEvent> timeline;  // when asked
+};
+
+struct ComputeUnitOptions {
+  bool profile = false;
+  bool timeline = false;
+  size_t timeline_limit = 1u << 20;
+};
+
+// `residents` start at clock 0 together. Throws UnknownCost (costs.h) for an instruction without a
+// cost. The same input gives the same output.
+ComputeUnitResult simulate_compute_unit(const Program &program,
+                                        const std::vector<const GroupTrace *> &residents,
+                                        const Constants &constants, MemoryPort &memory,
+                                        const ComputeUnitOptions &options = {});
+
+}  // namespace flydsl::emu::timing

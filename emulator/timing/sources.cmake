@@ -1,0 +1,3 @@
+set(FLYDSL_EMU_TIMING_SOURCES
+  timing/constants.cc
+)
