@@ -153,7 +153,7 @@ class BarrierCheck : public Check {
       if (w->stop == Stop::kEnd) continue;
       const uint32_t at = w->pc - (w->pc ? 1 : 0);
       s += "; wave " + std::to_string(w->wave_in_group) +
-           (w->stop == Stop::kBarrier ? " waits at " : " repeats itself at ") + hex(p.offsets[at]) +
+           (w->stop == Stop::kBarrier ? " waits at " : " repeats itself at ") + offset_and_line(p, at) +
            " `" + p.text_of(at) + "`";
     }
     return s;

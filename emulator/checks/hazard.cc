@@ -1,8 +1,6 @@
 #include "emulator/checks/hazard.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 
 #include "emulator/checks/hazard_rules.h"
 
@@ -193,12 +191,10 @@ bool HazardTracker::walk(const HazardProgram &program, uint32_t op, Hazard &foun
 }
 
 std::string describe(const Program &program, const Hazard &hazard) {
-  char where[32];
-  std::snprintf(where, sizeof where, "0x%" PRIx32, program.offsets[hazard.first]);
   return std::string(hazard.what) + " needs " + std::to_string(hazard.needed) +
          " wait states (instructions in between, or s_nop), there are " +
          std::to_string(hazard.wait_states) + "; the first is `" + program.text_of(hazard.first) +
-         "` at " + where;
+         "` at " + offset_and_line(program, hazard.first);
 }
 
 }  // namespace flydsl::emu::checks

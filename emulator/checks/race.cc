@@ -361,7 +361,7 @@ class RaceCheck : public Check {
     report("race", wave, op, d.lane,
            std::string(d.does) + " " + std::to_string(d.bytes) + " bytes at " + d.place +
                hex(d.at) + (others ? ", which others besides " : ", which ") + who + " at " +
-               hex(p.offsets[r.op]) + " `" + p.text_of(r.op) + "` " +
+               offset_and_line(p, r.op) + " `" + p.text_of(r.op) + "` " +
                (copy     ? "copies to"
                 : others ? "access"
                          : "accesses") +

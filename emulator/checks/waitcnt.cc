@@ -125,7 +125,7 @@ class Waitcnt : public Check {
     std::string s(1, '`');
     s += program_->text_of(op);
     s += "` at ";
-    return s + hex(program_->offsets[op]);
+    return s + offset_and_line(*program_, op);
   }
   static std::string needed(const InFlight &e, const Scoreboard &board) {
     std::string s = "needs s_waitcnt";

@@ -63,7 +63,7 @@ std::string place_of(const Wave &wave, const Op &op, int lane) {
                   std::to_string(g.id[1]) + "," + std::to_string(g.id[2]) + ") wave " +
                   std::to_string(wave.wave_in_group);
   if (lane >= 0) s += " lane " + std::to_string(lane);
-  return s + " at " + hex(p.offsets[index]) + " `" + p.text_of(index) + "`";
+  return s + " at " + offset_and_line(p, index) + " `" + p.text_of(index) + "`";
 }
 
 void fault(Wave &wave, const Op &op, int lane, const char *what) {

@@ -59,7 +59,7 @@ struct Memory {
   uint64_t awaited = 0;     // Stop::kWait: the youngest copy that the s_waitcnt covers
 };
 
-// "kernel: work-group (0,0,0) wave 1 lane 5 at 0x1f40 `v_mov_b32 v0, v1`"
+// "kernel: work-group (0,0,0) wave 1 lane 5 at 0x1f40 (file.h:12) `v_mov_b32 v0, v1`"
 std::string place_of(const Wave &wave, const Op &op, int lane);
 
 }  // namespace flydsl::emu

@@ -44,9 +44,11 @@ void note_registers(Program &p, const Op &op) {
 }  // namespace
 
 std::shared_ptr<const Program> decode_program_for(Level level, const std::string &target,
-                                                  const void *text, size_t bytes) {
+                                                  const void *text, size_t bytes,
+                                                  std::shared_ptr<const SourceLines> source) {
   auto program = std::make_shared<Program>();
   Program &p = *program;
+  p.source = std::move(source);
   p.base = reinterpret_cast<uint64_t>(text);
   const auto *code = static_cast<const uint8_t *>(text);
   Disassembler disassembler(target.substr(0, target.find(':')));
@@ -114,8 +116,9 @@ std::shared_ptr<const Program> decode_program_for(Level level, const std::string
 }
 
 std::shared_ptr<const Program> decode_program(const std::string &target, const void *text,
-                                              size_t bytes) {
-  return decode_program_for(host_level(), target, text, bytes);
+                                              size_t bytes,
+                                              std::shared_ptr<const SourceLines> source) {
+  return decode_program_for(host_level(), target, text, bytes, std::move(source));
 }
 
 }  // namespace flydsl::emu

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/engine/program.h"
+#include "emulator/engine/source_lines.h"
 #include "emulator/isa/op.h"
 #include "emulator/isa/table.h"
 
@@ -31,6 +32,8 @@ class Program {
   uint32_t vector_rows = 0;                  // architectural registers named anywhere
   uint32_t accumulation_rows = 0;            // accumulation registers named anywhere
 
+  std::shared_ptr<const SourceLines> source;  // null: no debug information
+
   // Made by checks::instructions_of() when it is first needed.
   mutable std::mutex table_mutex;
   mutable std::shared_ptr<const checks::InstructionTable> table;
@@ -41,6 +44,7 @@ class Program {
 };
 
 std::shared_ptr<const Program> decode_program_for(Level level, const std::string &target,
-                                                  const void *text, size_t bytes);
+                                                  const void *text, size_t bytes,
+                                                  std::shared_ptr<const SourceLines> source = {});
 
 }  // namespace flydsl::emu

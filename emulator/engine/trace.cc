@@ -131,9 +131,9 @@ void TraceStep::before(const Wave &wave) {
 void TraceStep::after(Trace &trace, const Wave &wave, const Op &op) {
   const Group &group = *wave.memory->group;
   std::string line = group.kernel->name;
-  append(&line, " (%u,%u,%u).%u 0x%x exec=%016" PRIx64 " ", group.id[0], group.id[1], group.id[2],
-         wave.wave_in_group, group.program->offsets[op_],
-         s_[kExec] | uint64_t(s_[kExec + 1]) << 32);
+  append(&line, " (%u,%u,%u).%u ", group.id[0], group.id[1], group.id[2], wave.wave_in_group);
+  line += offset_and_line(*group.program, op_);
+  append(&line, " exec=%016" PRIx64 " ", s_[kExec] | uint64_t(s_[kExec + 1]) << 32);
   line += group.program->text_of(op_) + " ;";
   for (int n = 0; n < op.first_source; ++n) {
     const Operand &o = op.o[n];

@@ -259,10 +259,8 @@ bool WorkgroupRunner::past_limit(uint64_t executed) {
     if (wave->stop != Stop::kEnd) {
       const bool waits = wave->stop == Stop::kBarrier || wave->stop == Stop::kWait;
       const uint32_t at = waits ? wave->pc - 1 : wave->pc;
-      char offset[32];
-      std::snprintf(offset, sizeof offset, "0x%x", p.offsets[at]);
       where += "; wave " + std::to_string(wave->wave_in_group) + (waits ? " waits at " : " at ") +
-               offset + " `" + p.text_of(at) + "`";
+               offset_and_line(p, at) + " `" + p.text_of(at) + "`";
     }
   group_.fault = kernel_.name + ": work-group (" + std::to_string(group_.id[0]) + "," +
                  std::to_string(group_.id[1]) + "," + std::to_string(group_.id[2]) +

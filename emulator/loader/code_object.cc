@@ -41,8 +41,8 @@ bool CodeObject::find_global(const std::string &name, void **address, size_t *by
   return true;
 }
 
-bool CodeObject::add_kernels(const CodeObjectMetadata &metadata, const TargetId &device,
-                             std::string *error) {
+bool CodeObject::add_kernels(const CodeObjectMetadata &metadata, const DebugInfo &debug,
+                             const TargetId &device, std::string *error) {
   struct Text {
     Image::Segment segment;
     std::shared_ptr<const Program> program;
@@ -51,7 +51,9 @@ bool CodeObject::add_kernels(const CodeObjectMetadata &metadata, const TargetId 
   for (const Image::Segment &segment : image_->segments()) {
     if (!segment.executable) continue;
     const void *text = reinterpret_cast<const void *>(image_->base() + segment.offset);
-    texts.push_back({segment, decode_program(to_string(device), text, segment.file_bytes)});
+    texts.push_back(
+        {segment, decode_program(to_string(device), text, segment.file_bytes,
+                                 debug.lines_at(image_->file_address(segment.offset)))});
   }
   for (const KernelMetadata &described : metadata.kernels) {
     const auto symbol = image_->symbols().find(described.symbol);
@@ -133,7 +135,8 @@ LoadResult load_code_object(const void *data, size_t bytes, const TargetId &devi
   }
 
   object->image_ = Image::load(*file, &error);
-  if (!object->image_ || !object->add_kernels(metadata, device, &error))
+  if (!object->image_ ||
+      !object->add_kernels(metadata, DebugInfo(debug_sections_of(*file)), device, &error))
     return failed(LoadStatus::kInvalidImage, error);
   for (const Image::Segment &segment : object->image_->segments()) {
     AddressSpace::instance().remember(

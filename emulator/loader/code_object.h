@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/engine/dispatch.h"
+#include "emulator/loader/debug_info.h"
 #include "emulator/loader/image.h"
 #include "emulator/loader/metadata.h"
 #include "emulator/loader/target_id.h"
@@ -43,7 +44,8 @@ class CodeObject {
  private:
   friend LoadResult load_code_object(const void *data, size_t bytes, const TargetId &device);
   CodeObject() = default;
-  bool add_kernels(const CodeObjectMetadata &metadata, const TargetId &device, std::string *error);
+  bool add_kernels(const CodeObjectMetadata &metadata, const DebugInfo &debug,
+                   const TargetId &device, std::string *error);
 
   TargetId target_;
   std::unique_ptr<Image> image_;

@@ -35,6 +35,8 @@ class Image {
   Image &operator=(const Image &) = delete;
 
   uint64_t base() const { return reinterpret_cast<uint64_t>(memory_); }
+  // Where the file has what lies at an offset: symbols' and debug information's addresses.
+  uint64_t file_address(uint64_t offset) const { return lowest_address_ + offset; }
   const std::vector<Segment> &segments() const { return segments_; }
   // Defined dynamic symbols by name.
   const std::map<std::string, Symbol> &symbols() const { return symbols_; }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "emulator/engine/program_impl.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
@@ -42,6 +43,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         for (const KernelArgument &argument : loaded.metadata.arguments)
           end = std::max(end, uint64_t{argument.offset_bytes} + argument.size_bytes);
         require(end <= loaded.metadata.kernarg_bytes, "arguments lie in the segment");
+        // Debug information, if any, is read at the first question.
+        const Program &program = *loaded.kernel.program;
+        for (const uint32_t offset : program.offsets)
+          for (const SourceFrame &frame : source_frames(program, offset))
+            require(frame.line != 0, "a frame has a line");
       }
     }
   }
