@@ -34,6 +34,10 @@ class Hip:
         self.buffers.append(made)
         return made
 
+    def memory(self, size):
+        """Device memory whose contents do not matter: nothing is copied, pages that no kernel touches cost nothing."""
+        return Memory(self, size)
+
     def check_guards(self):
         for made in self.buffers:
             made.check_guards()
@@ -45,6 +49,13 @@ class Hip:
         function = ctypes.c_void_p()
         self.call("hipModuleGetFunction", ctypes.byref(function), module, meta[".name"].encode())
         return Kernel(self, function, meta)
+
+
+class Memory:
+    def __init__(self, hip, size):
+        self.base = ctypes.c_void_p()
+        hip.call("hipMalloc", ctypes.byref(self.base), ctypes.c_size_t(size))
+        self.address = self.base.value
 
 
 class Buffer:
@@ -111,7 +122,7 @@ class Kernel:
 
 def pack(value):
     """Buffers become addresses, Python ints i32, floats f32; bytes and NumPy scalars stay as they are."""
-    if isinstance(value, Buffer):
+    if isinstance(value, (Buffer, Memory)):
         return struct.pack("<Q", value.address)
     if isinstance(value, bytes):
         return value

@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 
 from launch import formats, judge, oracle
+from launch.code_object import kernel_metadata
 from launch.recipe import Recipe, ceil
 from recipes.aiter_tensors import HSA, Sequences, Tensor, per_head
 
@@ -81,14 +82,38 @@ class Accumulator:
         return self.final.result()
 
 
+def launch(hip, path, seq, form, tensors, gradients, sums, padded, lse, delta):
+    """The object `path` on `tensors` Q, K, V, dO; `gradients` dK, dV take results, `sums` what becomes dQ."""
+    q, k, v, do = tensors
+    dk, dv = gradients
+    hq, hk = q.shape[2], k.shape[2]
+    kernel = hip.load(path)
+    named = {a[".name"] for a in kernel.meta[".args"] if ".name" in a}
+    # All names of all layouts; a kernel takes those that its metadata has. dK and dV are per query head: the caller sums over a group.
+    values = dict(dQ=sums, dK=dk.buffer, dV=dv.buffer, Q=q.buffer, K=k.buffer, V=v.buffer, dO=do.buffer, Lse=lse, D=delta,
+                  scalar=1 / math.sqrt(form.dim_q), log2e=math.log2(math.e), seqlen_q=seq.longest_q, seq_len=seq.longest_q,
+                  seqlen_k=seq.rows_k, Ts=form.keys * k.row, ratio=hq // hk, head_dim=form.dim_q, head_dim_q=form.dim_q,
+                  head_dim_k=form.dim_v, nhead=hq, nhead_q=hq, Hs=q.head, BAs=q.batch, Seqs=q.row, Hs_kv=k.head, BAs_kv=k.batch,
+                  Seqs_kv=k.row, Seqs_dkv=dk.row, Hs_lsed=seq.rows_q * 4, s_Hs_lsed=seq.rows_q * 4,
+                  max_seq_len_dq=padded if form.a16 else seq.longest_q)
+    for label, tensor in (("q", q), ("k", k), ("v", v), ("do", do), ("dk", dk), ("dv", dv)):
+        values |= {f"Hs_{label}": tensor.head, f"BAs_{label}": seq.batch_stride(tensor), f"Seqs_{label}": tensor.row}
+    if form.window:
+        values |= dict(mask_x=form.window[1] + 1, mask_y=form.window[0] + 1)
+    if seq.group:
+        for side, starts in zip("qk", map(hip.buffer, seq.starts)):
+            for name in (f"seqstart_{side}", f"{side}seq"):
+                values |= {f"ptr_{name}": starts, f"ptr_{name}_padded": starts}
+    tiles = ceil(ceil(seq.longest_k, form.keys), 1 if form.mask == "none" else 2)
+    kernel.launch_named(seq.grid(hq, tiles), (256,), {name: value for name, value in values.items() if name in named})
+
+
 def backward(path, hq, hk, **lengths):
     form, seq = Kind.of(path.stem), Sequences(**lengths)
     shuffle_path = path.with_name(f"bwd_hd{192 if form.dim_q == 192 else 128}_dq_shuffle{'_group' if seq.group else ''}.co")
 
     def run(hip):
         rng = np.random.default_rng(11)
-        kernel = hip.load(path)
-        named = {a[".name"] for a in kernel.meta[".args"] if ".name" in a}
 
         def random(rows, heads, dim):
             return Tensor(hip, rng, form.kind, seq.batch, rows, heads, dim)
@@ -96,28 +121,12 @@ def backward(path, hq, hk, **lengths):
         q, do = random(seq.rows_q, hq, form.dim_q), random(seq.rows_q, hq, form.dim_v)
         k, v = random(seq.rows_k, hk, form.dim_q), random(seq.rows_k, hk, form.dim_v)
         poison = 0xA5A5 if form.kind == "bf16" else np.float16(-0.02)
-        # dK and dV are per query head; the caller sums over a group of them.
         dk, dv = (Tensor(hip, rng, form.kind, seq.batch, seq.rows_k, hq, dim, fill=poison) for dim in (form.dim_q, form.dim_v))
         scale = 1 / math.sqrt(form.dim_q)
         lse, delta, gradients = expected(seq, form, (q, k, v, do), scale)
-        dq = Accumulator(hip, rng, seq, form, hq, poison, in_place=form.a16 and "Hs_dk" not in named)
-        # All names of all layouts; a kernel takes those that its metadata has.
-        values = dict(dQ=dq.sums, dK=dk.buffer, dV=dv.buffer, Q=q.buffer, K=k.buffer, V=v.buffer, dO=do.buffer, Lse=hip.buffer(lse),
-                      D=hip.buffer(delta), scalar=scale, log2e=math.log2(math.e), seqlen_q=seq.longest_q, seq_len=seq.longest_q,
-                      seqlen_k=seq.rows_k, Ts=form.keys * k.row, ratio=hq // hk, head_dim=form.dim_q, head_dim_q=form.dim_q,
-                      head_dim_k=form.dim_v, nhead=hq, nhead_q=hq, Hs=q.head, BAs=q.batch, Seqs=q.row, Hs_kv=k.head, BAs_kv=k.batch,
-                      Seqs_kv=k.row, Seqs_dkv=dk.row, Hs_lsed=seq.rows_q * 4, s_Hs_lsed=seq.rows_q * 4,
-                      max_seq_len_dq=dq.padded if form.a16 else seq.longest_q)
-        for label, tensor in (("q", q), ("k", k), ("v", v), ("do", do), ("dk", dk), ("dv", dv)):
-            values |= {f"Hs_{label}": tensor.head, f"BAs_{label}": seq.batch_stride(tensor), f"Seqs_{label}": tensor.row}
-        if form.window:
-            values |= dict(mask_x=form.window[1] + 1, mask_y=form.window[0] + 1)
-        if seq.group:
-            for side, starts in zip("qk", map(hip.buffer, seq.starts)):
-                for name in (f"seqstart_{side}", f"{side}seq"):
-                    values |= {f"ptr_{name}": starts, f"ptr_{name}_padded": starts}
-        tiles = ceil(ceil(seq.longest_k, form.keys), 1 if form.mask == "none" else 2)
-        kernel.launch_named(seq.grid(hq, tiles), (256,), {name: value for name, value in values.items() if name in named})
+        names = {a[".name"] for a in kernel_metadata(path)[".args"] if ".name" in a}
+        dq = Accumulator(hip, rng, seq, form, hq, poison, in_place=form.a16 and "Hs_dk" not in names)
+        launch(hip, path, seq, form, (q, k, v, do), (dk, dv), dq.sums, dq.padded, hip.buffer(lse), hip.buffer(delta))
         got = dq.result(shuffle_path), dk.result(), dv.result()
         # P, dS and the outputs are rounded to 16 bits; a16 also rounds every partial sum of dQ; rtz truncates.
         bound = 2e-2 if "rtz" in path.stem else 8e-3

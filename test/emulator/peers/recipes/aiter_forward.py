@@ -9,10 +9,26 @@ from launch.recipe import Recipe, ceil
 from recipes.aiter_tensors import HSA, Sequences, Tensor, per_head
 
 
+def launch(hip, path, seq, q, k, v, o, lse):
+    """The object `path` on tensors q, k, v; o and lse take the result."""
+    causal, (_, _, hq, dim), hk = "causal" in path.stem, q.shape, k.shape[2]
+    tile, block = (128, 256) if dim == 192 else (256, 512)
+    options = 3 if causal and (hq % 8 or seq.longest_q > 16384) else 5
+    values = dict(R=o.buffer, Q=q.buffer, K=k.buffer, V=v.buffer, LSE=lse, scalar=1 / math.sqrt(dim), seq_len=seq.longest_q,
+                  Ts=tile * q.row, gqa=hq // hk, msk_opt=options, lse=1, kv_seq_len=seq.longest_k, qk_head_dim=dim, v_head_dim=128,
+                  q_head_num=hq, lse_Hs=seq.rows_q * 4)
+    for prefix, tensor in (("", q), ("k_", k), ("v_", v), ("r_", o)):
+        values |= {f"{prefix}Seqs": tensor.row, f"{prefix}Hs": tensor.head, f"{prefix}Bs": seq.batch_stride(tensor)}
+    if seq.group:
+        for side, starts in zip("qk", map(hip.buffer, seq.starts)):
+            values |= {f"ptr_{side}seq": starts, f"ptr_{side}seq_padding": starts}
+    tiles = ceil(ceil(seq.longest_q, tile), 2 if causal else 1)
+    hip.load(path).launch_named(seq.grid(hq, tiles, heads_first=seq.group), (block,), values)
+
+
 def forward(path, hq, hk, **lengths):
     causal, seq = "causal" in path.stem, Sequences(**lengths)
     dim = 192 if "hd192" in path.stem else 128
-    tile, block = (128, 256) if dim == 192 else (256, 512)
 
     def run(hip):
         rng = np.random.default_rng(7)
@@ -22,17 +38,7 @@ def forward(path, hq, hk, **lengths):
         o = Tensor(hip, rng, "bf16", seq.batch, seq.rows_q, hq, 128, fill=0xA5A5)
         lse = hip.buffer(np.float32, (seq.batch, hq, seq.rows_q))
         scale = 1 / math.sqrt(dim)
-        options = 3 if causal and (hq % 8 or seq.longest_q > 16384) else 5
-        values = dict(R=o.buffer, Q=q.buffer, K=k.buffer, V=v.buffer, LSE=lse, scalar=scale, seq_len=seq.longest_q, Ts=tile * q.row,
-                      gqa=hq // hk, msk_opt=options, lse=1, kv_seq_len=seq.longest_k, qk_head_dim=dim, v_head_dim=128, q_head_num=hq,
-                      lse_Hs=seq.rows_q * 4)
-        for prefix, tensor in (("", q), ("k_", k), ("v_", v), ("r_", o)):
-            values |= {f"{prefix}Seqs": tensor.row, f"{prefix}Hs": tensor.head, f"{prefix}Bs": seq.batch_stride(tensor)}
-        if seq.group:
-            for side, starts in zip("qk", map(hip.buffer, seq.starts)):
-                values |= {f"ptr_{side}seq": starts, f"ptr_{side}seq_padding": starts}
-        tiles = ceil(ceil(seq.longest_q, tile), 2 if causal else 1)
-        hip.load(path).launch_named(seq.grid(hq, tiles, heads_first=seq.group), (block,), values)
+        launch(hip, path, seq, q, k, v, o, lse)
         got, got_lse, found = o.result(), lse.read().astype(np.float64), []
         for i, rows, keys in seq:
             qe, ke, ve = q.of(i, rows), k.of(i, keys), v.of(i, keys)

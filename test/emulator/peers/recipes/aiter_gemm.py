@@ -31,11 +31,23 @@ def shuffled_scales(scales):
     return np.ascontiguousarray(whole.reshape(m // 32, 2, 16, n // 8, 2, 4).transpose(0, 3, 5, 2, 4, 1)).reshape(m, n)
 
 
+def launch_f4gemm(hip, path, m, n, k, d, a, b, scales_a, scales_b, log2_split=0):
+    """The object `path`: D (m, n) = A (m, k) B (n, k)^T, operands in the kernel's own layouts."""
+    tile_m, tile_n = tile_of(path)
+    scale_stride, parts = ceil(k // 32, 8) * 8, 1
+    values = dict(D=d, C=d, A=a, B=b, alpha=1.0, beta=0.0, strideC0=n, strideA0=k, strideB0=k, Mdim=m, Ndim=n, Kdim=k, ScaleA=scales_a,
+                  ScaleB=scales_b, strideScaleA0=scale_stride, strideScaleB0=scale_stride)
+    if "noBpreShuffle" not in path.name:
+        values["log2_k_split"] = log2_split
+        parts = ceil(k, ceil(k >> log2_split, 256) * 256)
+    hip.load(path).launch_named((ceil(n, tile_n), ceil(m, tile_m), parts), (256,), values)
+
+
 def f4gemm(path, m, n, k, log2_split=0):
     def run(hip):
         rng = np.random.default_rng(5)
         shuffle = "noBpreShuffle" not in path.name
-        tile_m, tile_n = tile_of(path)
+        tile_m, _ = tile_of(path)
         a, b = rng.integers(0, 16, (m, k)).astype(np.uint8), rng.integers(0, 16, (n, k)).astype(np.uint8)
         sa, sb = (rng.integers(120, 134, (rows, k // 32)).astype(np.uint8) for rows in (m, n))
         ae, be = (formats.decode(codes, "e2m1") * np.repeat(formats.e8m0(scales), 32, 1) for codes, scales in ((a, sa), (b, sb)))
@@ -50,15 +62,8 @@ def f4gemm(path, m, n, k, log2_split=0):
         # The kernels read whole tiles of A; rows past M must be readable, their content is dropped.
         a_bytes = np.zeros((ceil(m, tile_m) * tile_m, k // 2), np.uint8)
         a_bytes[:m] = formats.pack_fp4(a)
-        scale_stride = ceil(k // 32, 8) * 8
-        values = dict(D=d, C=d, A=hip.buffer(a_bytes), B=hip.buffer(b_bytes), alpha=1.0, beta=0.0, strideC0=n, strideA0=k, strideB0=k,
-                      Mdim=m, Ndim=n, Kdim=k, ScaleA=hip.buffer(shuffled_scales(sa)), ScaleB=hip.buffer(shuffled_scales(sb)),
-                      strideScaleA0=scale_stride, strideScaleB0=scale_stride)
-        parts = 1
-        if shuffle:
-            values["log2_k_split"] = log2_split
-            parts = ceil(k, ceil(k >> log2_split, 256) * 256)
-        hip.load(path).launch_named((ceil(n, tile_n), ceil(m, tile_m), parts), (256,), values)
+        launch_f4gemm(hip, path, m, n, k, d, hip.buffer(a_bytes), hip.buffer(b_bytes), hip.buffer(shuffled_scales(sa)),
+                      hip.buffer(shuffled_scales(sb)), log2_split)
         # D is rounded to bf16, and with a split K so is every partial sum.
         return [judge.close("D", formats.values(d.read()[:m], "bf16"), ae @ be.T, 8e-3 if log2_split else 4e-3)]
 

@@ -12,7 +12,9 @@ HSA = "aiter_meta/hsa/gfx950"
 
 
 class Tensor:
-    """A tensor in (B, S, H, D) or, in group mode, (1, total, H, D) order on the device."""
+    """A tensor in (B, S, H, D) or, in group mode, (1, total, H, D) order on the device: random, filled, or UNTOUCHED."""
+
+    UNTOUCHED = "untouched"  # contents do not matter: for launches that are timed, not judged
 
     def __init__(self, hip, rng, kind, batch, rows, heads, dim, fill=None):
         self.kind, self.shape = kind, (batch, rows, heads, dim)
@@ -21,6 +23,8 @@ class Tensor:
         if fill is None:
             raw, self.exact = formats.random_floats(rng, self.shape, kind)
             self.buffer = hip.buffer(raw)
+        elif fill is Tensor.UNTOUCHED:
+            self.buffer = hip.memory(self.batch * batch)
         else:
             self.buffer = hip.buffer(np.full(self.shape, fill, formats.STORAGE[kind]))
 
