@@ -134,11 +134,12 @@ void Observer::copy_landed(Wave &wave, const Copy &copy) {
 }
 
 CheckSet::CheckSet(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-                   const RunOptions &options)
+                   const RunOptions &options, MakeCheck more)
     : instructions_(instructions_of(*kernel.program)),
       context_{kernel, dispatch, memory, *instructions_},
       options_(options),
-      shared_states_(kAllChecksCount) {
+      shared_states_(kAllChecksCount),
+      more_(std::move(more)) {
   for (uint32_t n = 0; n < kAllChecksCount; ++n)
     if (options_.checks >> n & 1 && kAllChecks[n].make_shared_state)
       shared_states_[n] = kAllChecks[n].make_shared_state(context_);
@@ -152,6 +153,7 @@ std::unique_ptr<Observer> CheckSet::observer() const {
   for (uint32_t n = 0; n < kAllChecksCount; ++n)
     if (options_.checks >> n & 1)
       checks.push_back(kAllChecks[n].make(context_, shared_states_[n].get()));
+  if (more_) checks.push_back(more_(context_));
   return std::make_unique<Observer>(context_, std::move(checks));
 }
 

@@ -1,6 +1,7 @@
 // Between the engine and the checks: one per host thread that runs work-groups with checks on.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,8 +52,10 @@ struct CheckHooks {
 // The checks of one dispatch.
 class CheckSet {
  public:
+  using MakeCheck = std::function<std::unique_ptr<Check>(const Context &)>;
+  // `more`: one check besides those of the options, last of all; may be null.
   CheckSet(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-           const RunOptions &options);
+           const RunOptions &options, MakeCheck more = {});
   std::unique_ptr<Observer> observer() const;
 
  private:
@@ -60,6 +63,7 @@ class CheckSet {
   Context context_;
   const RunOptions &options_;
   std::vector<std::shared_ptr<void>> shared_states_;
+  const MakeCheck more_;
 };
 
 }  // namespace flydsl::emu::checks

@@ -76,7 +76,16 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
   packet.group_segment_size = kernel.lds_bytes + dispatch.dynamic_lds_bytes;
   packet.kernarg_address = reinterpret_cast<uint64_t>(dispatch.kernarg);
 
-  const uint64_t groups = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
+  const uint64_t all_groups = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
+  const uint64_t groups = options.groups ? options.groups->size() : all_groups;
+  if (options.groups)
+    for (const uint64_t group : *options.groups)
+      if (group >= all_groups) {
+        result.ok = false;
+        result.fault = kernel.name + ": work-group " + std::to_string(group) + " of " +
+                       std::to_string(all_groups);
+        return result;
+      }
   const unsigned threads =
       options.all_groups_at_once ? unsigned(groups) : thread_count(options.threads);
   uint64_t step = 1, first = 0;
@@ -88,8 +97,8 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
   Reports reports;
   reports.warn = run.warn;
   std::unique_ptr<checks::CheckSet> checks;
-  if (run.checks || run.memory != MemoryModel::kNominal)
-    checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run);
+  if (run.checks || run.memory != MemoryModel::kNominal || options.recorder)
+    checks = std::make_unique<checks::CheckSet>(kernel, dispatch, memory, run, options.recorder);
   std::vector<std::unique_ptr<WorkgroupRunner>> runners(threads);
   Progress progress(kernel.name, groups);
   std::atomic<bool> cancel{false};
@@ -107,7 +116,9 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
       if (!runner)
         runner = std::make_unique<WorkgroupRunner>(kernel, dispatch, memory, packet, run, reports,
                                                    checks.get());
-      const uint64_t group = permuted(item, groups, step, first), row = group / dispatch.grid[0];
+      const uint64_t chosen = permuted(item, groups, step, first);
+      const uint64_t group = options.groups ? (*options.groups)[chosen] : chosen;
+      const uint64_t row = group / dispatch.grid[0];
       bool ok = false;
       std::string crash;
       const auto body = [&] {

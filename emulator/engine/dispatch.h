@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,10 @@
 namespace flydsl::emu {
 
 class Program;  // decoded machine code, engine/program.h
+namespace checks {
+class Check;
+struct Context;
+}  // namespace checks
 
 // A kernel as its code object describes it. Field meanings: LLVM "User Guide for AMDGPU Backend",
 // Kernel Descriptor.
@@ -58,6 +63,10 @@ struct DispatchOptions {
   // Unset: what FLYDSL_EMU_CHECKS and FLYDSL_EMU_CHECKS_WARN say; the same words.
   std::optional<std::string> checks = {};
   std::optional<bool> checks_warn = {};
+  // Only these work-groups run, in this order (linear index, x fastest); null: all.
+  const std::vector<uint64_t> *groups = nullptr;
+  // Makes one more check for each host thread, which sees every instruction; null: none.
+  std::function<std::unique_ptr<checks::Check>(const checks::Context &)> recorder = {};
 };
 
 struct DispatchResult {

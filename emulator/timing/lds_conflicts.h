@@ -1,24 +1,22 @@
 // Passes of one LDS instruction through the banks.
 //
-// The LDS has 64 banks of 4 bytes. A wide access goes through in groups of lanes; lanes of a group
-// that want different words of one bank take further passes, equal words are broadcast.
+// Groups of lanes go through one after the other. Lanes of a group that want different words of one
+// bank take further passes; equal words are read once.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace flydsl::emu::timing {
 
 struct LdsPasses {
-  uint16_t passes = 0;  // conflicts included
-  uint16_t ideal = 0;
-  uint16_t pass_bytes = 256;  // what a pass moves at most: 64 banks, or 32
+  uint16_t passes = 0;      // conflicts included
+  uint16_t ideal = 0;       // without conflicts
+  uint16_t pass_bytes = 0;  // the most that a pass moves: 64 or 32 banks of 4 bytes
 };
 
-// `address`: byte offsets of 64 lanes, `mask` the lanes that take part. `mnemonic` without encoding
-// suffix, `bytes` a lane.
-LdsPasses lds_passes(std::string_view mnemonic, uint32_t bytes, uint64_t mask,
-                     const uint64_t *address);
+// `address`: byte offsets of 64 lanes, `mask` the lanes that take part, `bytes` a lane. One address
+// of read2 and write2 at a time. Atomics go as writes do.
+LdsPasses lds_passes(bool read, uint32_t bytes, uint64_t mask, const uint64_t *address);
 
 // A copy to LDS: lanes land side by side.
 LdsPasses lds_copy_passes(uint32_t bytes, uint64_t mask);

@@ -30,7 +30,7 @@ class Recorder {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace flydsl::emu::timing

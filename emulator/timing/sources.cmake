@@ -1,3 +1,5 @@
 set(FLYDSL_EMU_TIMING_SOURCES
   timing/constants.cc
+  timing/lds_conflicts.cc
+  timing/record.cc
 )
