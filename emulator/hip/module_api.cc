@@ -11,6 +11,7 @@
 #include "emulator/hip/readable_memory.h"
 #include "emulator/hip/registration.h"
 #include "emulator/hip/stream.h"
+#include "emulator/loader/compressed_bundle.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
 
@@ -60,6 +61,11 @@ std::shared_ptr<CodeObject> load_object(const void *data, size_t bytes, const De
 std::shared_ptr<CodeObject> load_object(const void *image, const Device &device,
                                         hipError_t *error) {
   const size_t readable = readable_bytes(image);
+  // One that its header does not describe goes on as it is, to be refused with the reason.
+  if (looks_like_compressed_bundle(image, readable)) {
+    const size_t stated = compressed_bundle_bytes(image, readable);
+    return load_object(image, stated != 0 ? stated : readable, device, error);
+  }
   const size_t bytes = looks_like_offload_bundle(image, readable)
                            ? offload_bundle_bytes(image, readable)
                            : elf_bytes_by_header(image, readable);

@@ -1,6 +1,7 @@
 #include "emulator/loader/code_object.h"
 
 #include "emulator/engine/program.h"
+#include "emulator/loader/compressed_bundle.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/memory/address_space.h"
@@ -103,6 +104,16 @@ bool CodeObject::add_kernels(const CodeObjectMetadata &metadata, const DebugInfo
 
 LoadResult load_code_object(const void *data, size_t bytes, const TargetId &device) {
   std::string error;
+  InflatedBundle inflated;
+  if (looks_like_compressed_bundle(data, bytes)) {
+    inflated = inflate_bundle(data, bytes, &error);
+    if (!inflated.data) return failed(LoadStatus::kInvalidImage, error);
+    data = inflated.data.get();
+    bytes = inflated.bytes;
+    if (!looks_like_offload_bundle(data, bytes))
+      return failed(LoadStatus::kInvalidImage,
+                    "compressed offload bundle: its contents are no offload bundle");
+  }
   if (looks_like_offload_bundle(data, bytes)) {
     BundleEntry entry;
     bool damaged = false;

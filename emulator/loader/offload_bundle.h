@@ -1,6 +1,6 @@
 // Clang offload bundles: several code objects in one file, one per target. Format: Clang
 // documentation, "Clang Offload Bundler", section "Bundled Binary File Layout" (the uncompressed
-// form, "__CLANG_OFFLOAD_BUNDLE__").
+// form, "__CLANG_OFFLOAD_BUNDLE__"; compressed_bundle.h has the other).
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 
 #include "emulator/engine/program_impl.h"
 #include "emulator/loader/code_object.h"
+#include "emulator/loader/compressed_bundle.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/memory/address_space.h"
@@ -56,5 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   require(elf_bytes_by_header(data, bytes) <= SIZE_MAX / 2, "absurd size");
   if (looks_like_offload_bundle(data, bytes))
     require(offload_bundle_bytes(data, bytes) <= bytes, "a bundle ends in its bytes");
+  if (looks_like_compressed_bundle(data, bytes))
+    require(compressed_bundle_bytes(data, bytes) <= bytes, "a bundle ends in its bytes");
   return 0;
 }

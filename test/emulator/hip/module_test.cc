@@ -47,6 +47,31 @@ TEST(Module, LoadsFromFileAndMemory) {
   }
 }
 
+TEST(Module, CompressedBundles) {
+  const std::string corpus = FLYDSL_AOT_TEST_CORPUS "/compressed_";
+  for (const char *name : {"v1_zlib", "v1_zstd", "v2_zstd", "v3_zlib", "v3_zstd"}) {
+    std::ifstream file(corpus + name + ".hipfb", std::ios::binary);
+    std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
+    hipModule_t from_file = nullptr, from_memory = nullptr;
+    ASSERT_HIP(hipSuccess, hipModuleLoad(&from_file, (corpus + name + ".hipfb").c_str()))
+        << reason();
+    ASSERT_HIP(hipSuccess, hipModuleLoadData(&from_memory, image.data())) << reason();
+    for (const hipModule_t module : {from_file, from_memory}) {
+      hipFunction_t function = nullptr;
+      EXPECT_HIP(hipSuccess, hipModuleGetFunction(&function, module, "k"));
+      EXPECT_HIP(hipSuccess, hipModuleUnload(module));
+    }
+    image[4] = 9;
+    EXPECT_HIP(hipErrorInvalidImage, hipModuleLoadData(&from_memory, image.data()));
+    EXPECT_NE(reason().find("version 9"), std::string::npos) << reason();
+  }
+  hipModule_t module = nullptr;
+  EXPECT_HIP(hipErrorInvalidImage, hipModuleLoad(&module, (corpus + "cut.hipfb").c_str()));
+  EXPECT_NE(reason().find("truncated"), std::string::npos) << reason();
+  EXPECT_HIP(hipErrorInvalidImage, hipModuleLoad(&module, (corpus + "wrong_hash.hipfb").c_str()));
+  EXPECT_NE(reason().find("hash"), std::string::npos) << reason();
+}
+
 TEST(Module, RefusalsTellWhy) {
   hipModule_t module = nullptr;
   EXPECT_HIP(hipErrorFileNotFound, hipModuleLoad(&module, "/nonexistent.co"));
