@@ -86,7 +86,8 @@ class GroupRecorder : public checks::Check {
 
   void before(Wave &wave, const Op &op, const Instruction &i) override {
     if (!active_) return;
-    if (budget_ && trace_.wave_instructions >= budget_) {
+    // An equal part for each wave: those without barriers run one after the other.
+    if (budget_ && trace_.waves[wave.wave_in_group].steps.size() >= budget_ / trace_.waves.size()) {
       trace_.truncated = true;
       wave.stop = Stop::kEnd;
       current_ = nullptr;
@@ -98,6 +99,8 @@ class GroupRecorder : public checks::Check {
     current_->steps.push_back(uint32_t(&op - wave.ops) | (no_lanes ? kNoLanes : 0));
     if (!is_memory(i)) return;
     MemoryUse use;
+    use.op = uint32_t(&op - wave.ops);
+    use.step = uint32_t(current_->steps.size() - 1);
     use.kind = kind_of(i);
     use.first_line = uint32_t(current_->lines.size());
     use.bytes_per_lane = uint16_t(i.bytes);

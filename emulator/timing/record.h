@@ -18,8 +18,8 @@ namespace flydsl::emu::timing {
 //   std::vector<GroupTrace> traces = recorder.take();
 class Recorder {
  public:
-  // `groups`: linear indices, x fastest. A work-group that has executed `budget` wave-instructions
-  // ends there, quietly (GroupTrace::truncated); 0: none does.
+  // `groups`: linear indices, x fastest. A wave that has executed its part of a work-group's `budget`
+  // of wave-instructions ends there, quietly (GroupTrace::truncated); 0: none does.
   explicit Recorder(std::vector<uint64_t> groups, uint64_t budget = 0);
   ~Recorder();
 

@@ -1,0 +1,265 @@
+#include "emulator/timing/sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "emulator/engine/options.h"
+
+namespace flydsl::emu::timing {
+namespace {
+
+constexpr char kAxisName[] = "xyz";
+
+uint64_t groups_of(const uint32_t grid[3]) {
+  return uint64_t(grid[0]) * grid[1] * grid[2];
+}
+uint64_t linear_of(const uint32_t grid[3], const uint32_t at[3]) {
+  return at[0] + uint64_t(grid[0]) * (at[1] + uint64_t(grid[1]) * at[2]);
+}
+
+class Chooser {
+ public:
+  Chooser(const uint32_t grid[3], const MeasureWork &measure, const SampleLimits &limits)
+      : measure_(measure), limits_(limits) {
+    std::copy(grid, grid + 3, rule_.grid);
+  }
+
+  SampleRule choose() {
+    const uint64_t groups = groups_of(rule_.grid);
+    if (groups <= limits_.all_groups) {
+      for (int axis = 0; axis < 3; ++axis)
+        for (uint32_t n = 0; n < rule_.grid[axis]; ++n) rule_.at[axis].push_back(n);
+      if (combine()) return rule_;
+    }
+    for (int axis = 0; axis < 3; ++axis) rule_.at[axis] = points_along(axis);
+    if (!combine()) {
+      // Not all combinations can be had: their ends and middles.
+      for (auto &points : rule_.at)
+        if (points.size() > 3) points = {points.front(), points[points.size() / 2], points.back()};
+      if (!combine()) scatter();
+    }
+    if (!rule_.scattered && !holds()) scatter();
+    return rule_;
+  }
+
+ private:
+  // Work of these, where it is not known yet. False when some of it cannot be had.
+  bool know(const std::vector<uint64_t> &groups) {
+    std::vector<uint64_t> wanted;
+    for (const uint64_t group : groups)
+      if (!work_.count(group) && std::find(wanted.begin(), wanted.end(), group) == wanted.end())
+        wanted.push_back(group);
+    if (!wanted.empty()) {
+      const std::vector<double> work = measure_(wanted);
+      for (size_t n = 0; n < wanted.size(); ++n) {
+        if (n >= work.size() || work[n] < 0) continue;
+        work_[wanted[n]] = work[n];
+        spent_ += work[n];
+      }
+    }
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](uint64_t group) { return work_.count(group) != 0; });
+  }
+  bool may_measure() const { return spent_ < limits_.work && work_.size() < limits_.samples; }
+
+  uint64_t on_axis(int axis, uint32_t n) const {
+    uint32_t at[3] = {};
+    at[axis] = n;
+    return linear_of(rule_.grid, at);
+  }
+  static double difference(double a, double b) {
+    return std::abs(a - b) / std::max({std::abs(a), std::abs(b), 1.0});
+  }
+
+  std::vector<uint32_t> points_along(int axis) {
+    const uint32_t n = rule_.grid[axis];
+    if (n == 1) return {0};
+    std::vector<uint32_t> points = {0, n / 2, n - 1};
+    points.erase(std::unique(points.begin(), points.end()), points.end());
+    std::vector<uint64_t> groups;
+    for (const uint32_t point : points) groups.push_back(on_axis(axis, point));
+    if (!know(groups)) return {0};
+    const double first = work_[groups[0]];
+    if (std::all_of(groups.begin(), groups.end(), [&](uint64_t group) {
+          return difference(work_[group], first) <= limits_.constant_tolerance;
+        }))
+      return {0};
+    for (size_t k = 0; k + 1 < points.size();) {
+      const uint32_t left = points[k], right = points[k + 1], middle = left + (right - left) / 2;
+      ++k;
+      if (middle == left || !may_measure() || !know({on_axis(axis, middle)})) continue;
+      const double t = double(middle - left) / (right - left);
+      const double between = (1 - t) * work_[on_axis(axis, left)] + t * work_[on_axis(axis, right)];
+      if (difference(between, work_[on_axis(axis, middle)]) <= limits_.linear_tolerance) continue;
+      points.insert(points.begin() + ptrdiff_t(k), middle);
+      --k;
+    }
+    return points;
+  }
+
+  bool combine() {
+    if (rule_.at[0].size() * rule_.at[1].size() * rule_.at[2].size() > limits_.samples)
+      return false;
+    rule_.samples.clear();
+    for (const uint32_t z : rule_.at[2])
+      for (const uint32_t y : rule_.at[1])
+        for (const uint32_t x : rule_.at[0]) {
+          const uint32_t at[3] = {x, y, z};
+          rule_.samples.push_back(linear_of(rule_.grid, at));
+        }
+    return know(rule_.samples);
+  }
+
+  // Does the rule foretell work-groups that it was not made from?
+  bool holds() {
+    std::vector<double> work;
+    for (const uint64_t sample : rule_.samples) work.push_back(work_[sample]);
+    const double most = work.empty() ? 1 : *std::max_element(work.begin(), work.end());
+    Random random(0x5eed);
+    std::vector<uint64_t> groups;
+    for (uint32_t n = 0; n < limits_.held_out; ++n) {
+      const uint64_t group = random.below(groups_of(rule_.grid));
+      if (!work_.count(group)) groups.push_back(group);
+    }
+    if (spent_ < limits_.work) (void)know(groups);
+    for (const uint64_t group : groups) {
+      if (!work_.count(group)) continue;
+      ++rule_.held_out;
+      rule_.held_out_error =
+          std::max(rule_.held_out_error,
+                   std::abs(rule_.value(work, group) - work_[group]) / std::max(most, 1.0));
+    }
+    return rule_.held_out_error <= limits_.held_out_tolerance;
+  }
+
+  void scatter() {
+    rule_.scattered = true;
+    rule_.samples.clear();
+    Random random(0xd15c);
+    for (uint32_t n = 0; n < limits_.scattered; ++n) {
+      const uint64_t group = random.below(groups_of(rule_.grid));
+      if (!work_.count(group) && spent_ >= limits_.work) continue;
+      if (know({group})) rule_.samples.push_back(group);
+    }
+    std::sort(rule_.samples.begin(), rule_.samples.end());
+    rule_.samples.erase(std::unique(rule_.samples.begin(), rule_.samples.end()),
+                        rule_.samples.end());
+    if (rule_.samples.empty())
+      for (const auto &known : work_) rule_.samples.push_back(known.first);
+  }
+
+  const MeasureWork &measure_;
+  const SampleLimits &limits_;
+  SampleRule rule_;
+  std::map<uint64_t, double> work_;
+  double spent_ = 0;
+};
+
+// Position of `n` among the points of an axis: the one at or below, and the share of the next.
+std::pair<uint32_t, double> locate(const std::vector<uint32_t> &points, uint32_t n) {
+  if (points.size() == 1) return {0, 0};
+  uint32_t k = uint32_t(std::upper_bound(points.begin(), points.end(), n) - points.begin());
+  k = std::clamp<uint32_t>(k, 1, uint32_t(points.size() - 1)) - 1;
+  return {k, double(n - points[k]) / (points[k + 1] - points[k])};
+}
+
+}  // namespace
+
+uint32_t SampleRule::shares(uint64_t linear, Share out[8]) const {
+  if (scattered) {
+    out[0] = {uint32_t(Random(linear).below(samples.size())), 1};
+    return 1;
+  }
+  const uint32_t position[3] = {uint32_t(linear % grid[0]), uint32_t(linear / grid[0] % grid[1]),
+                                uint32_t(linear / (uint64_t(grid[0]) * grid[1]))};
+  uint32_t count = 1, pitch = 1;
+  out[0] = {0, 1};
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto [below, share] = locate(at[axis], position[axis]);
+    for (uint32_t n = 0, before = count; n < before; ++n) {
+      Share upper = out[n];
+      out[n].sample += below * pitch;
+      out[n].share *= 1 - share;
+      if (share == 0) continue;
+      upper.sample += (below + 1) * pitch;
+      upper.share *= share;
+      out[count++] = upper;
+    }
+    pitch *= uint32_t(at[axis].size());
+  }
+  return count;
+}
+
+double SampleRule::value(const std::vector<double> &of_samples, uint64_t linear) const {
+  Share share[8];
+  double sum = 0;
+  for (uint32_t n = shares(linear, share); n-- > 0;)
+    sum += share[n].share * of_samples[share[n].sample];
+  return sum;
+}
+
+std::vector<double> SampleRule::weights() const {
+  std::vector<double> result(samples.size());
+  if (scattered) {
+    const double groups = double(groups_of(grid));
+    std::fill(result.begin(), result.end(), groups / double(samples.size()));
+    return result;
+  }
+  std::vector<double> along[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    along[axis].resize(at[axis].size());
+    if (at[axis].size() == 1) {
+      along[axis][0] = grid[axis];
+      continue;
+    }
+    for (uint32_t n = 0; n < grid[axis]; ++n) {
+      const auto [below, share] = locate(at[axis], n);
+      along[axis][below] += 1 - share;
+      along[axis][below + 1] += share;
+    }
+  }
+  size_t sample = 0;
+  for (const double z : along[2])
+    for (const double y : along[1])
+      for (const double x : along[0]) result[sample++] = x * y * z;
+  return result;
+}
+
+std::string SampleRule::text() const {
+  const uint64_t groups = groups_of(grid);
+  std::string s =
+      std::to_string(samples.size()) + " of " + std::to_string(groups) + " work-groups simulated";
+  if (samples.size() == groups) return s;
+  if (scattered) {
+    s += ", picked at random; each of the others stands like one of them, because their work is no "
+         "smooth function of the grid";
+    return s;
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    if (grid[axis] == 1) continue;
+    s += std::string("; ") + kAxisName[axis];
+    if (at[axis].size() == 1) {
+      s += " does not change the work";
+      continue;
+    }
+    s += at[axis].size() == grid[axis] ? " in full" : " piecewise linear between";
+    for (size_t n = 0; n < at[axis].size() && at[axis].size() != grid[axis]; ++n)
+      s += (n ? ", " : " ") + std::to_string(at[axis][n]);
+  }
+  if (held_out) {
+    char error[96];
+    std::snprintf(error, sizeof error, "; off by %.2g %% at most on %u others",
+                  100 * held_out_error, held_out);
+    s += error;
+  }
+  return s;
+}
+
+SampleRule choose_samples(const uint32_t grid[3], const MeasureWork &measure,
+                          const SampleLimits &limits) {
+  return Chooser(grid, measure, limits).choose();
+}
+
+}  // namespace flydsl::emu::timing
