@@ -31,6 +31,50 @@ class AttentionForwardProblem final : public Problem {
     params.workspace = data;
     params.workspace_bytes = bytes;
   }
+  // Two products over the visible pairs of query and key, as the published figures count them (a causal
+  // mask halves the work); softmax is not counted.
+  double flops() const override {
+    return 2.0 * static_cast<double>(params.q.sizes[0]) * static_cast<double>(params.q.sizes[1]) *
+           visible_pairs() * static_cast<double>(params.q.sizes[3] + params.v.sizes[3]);
+  }
+  std::vector<std::pair<std::string, std::string>> description() const override {
+    const flydsl_aot_mask &mask = params.mask;
+    const char *causal = mask.left == FLYDSL_AOT_UNLIMITED && mask.right == FLYDSL_AOT_UNLIMITED
+                             ? "none"
+                         : mask.left != FLYDSL_AOT_UNLIMITED || mask.right != 0 ? "other"
+                         : mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT            ? "top-left"
+                                                                                : "bottom-right";
+    const auto size = [](const flydsl_aot_tensor &tensor, int axis) {
+      return std::to_string(tensor.sizes[axis]);
+    };
+    return {{"dtype", flydsl_aot_dtype_name(params.q.dtype)},
+            {"batch", size(params.q, 0)},
+            {"heads_q", size(params.q, 1)},
+            {"heads_kv", size(params.k, 1)},
+            {"seqlen_q", size(params.q, 2)},
+            {"seqlen_k", size(params.k, 2)},
+            {"head_dim", size(params.q, 3)},
+            {"head_dim_v", size(params.v, 3)},
+            {"causal", causal},
+            {"layout", params.q.strides[1] < params.q.strides[2] ? "bshd" : "bhsd"}};
+  }
+
+ private:
+  double visible_pairs() const {
+    const int64_t rows = params.q.sizes[2], keys = params.k.sizes[2];
+    const flydsl_aot_mask &mask = params.mask;
+    double pairs = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t diagonal =
+          mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? row + keys - rows : row;
+      const int64_t first =
+          mask.left == FLYDSL_AOT_UNLIMITED ? 0 : std::max<int64_t>(0, diagonal - mask.left);
+      const int64_t last =
+          mask.right == FLYDSL_AOT_UNLIMITED ? keys - 1 : std::min(keys - 1, diagonal + mask.right);
+      pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
+    }
+    return pairs;
+  }
 };
 
 enum Layout { kBhsd, kBshd };

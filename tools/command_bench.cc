@@ -1,66 +1,95 @@
-#include <dlfcn.h>
-
 #include <cstdio>
-#include <memory>
+#include <filesystem>
 
-#include "emulator/hip/flydsl_emu.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
-#include "tools/library_handle.h"
+#include "tools/modelled_launch.h"
+#include "tools/output_file.h"
+#include "tools/peers.h"
+#include "tools/report/chrome_trace.h"
+#include "tools/report/html.h"
+#include "tools/report/listing.h"
+#include "tools/report/png.h"
+#include "tools/report/roofline.h"
+#include "tools/report/summary.h"
 
 namespace flydsl::tools {
 namespace {
 
-template <typename Function>
-Function *find(void *library, const char *path, const char *name) {
-  void *found = dlsym(library, name);
-  if (!found)
-    throw ToolError(kExitFailure,
-                    std::string(path) + ": has no " + name + "; another version of the emulator?");
-  return reinterpret_cast<Function *>(found);
+void write_file(const std::string &option, const std::string &path, const std::string &content) {
+  try {
+    OutputFile file(path);
+    file.write(content);
+    file.commit();
+  } catch (const std::runtime_error &error) {
+    bad_input(option + " " + path + ": " + error.what());
+  }
+}
+
+void make_folder(const std::string &folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!std::filesystem::is_directory(folder))
+    bad_input("--report " + folder + ": " + (failed ? failed.message() : "is no folder"));
+}
+
+void write_report(const std::string &folder, const nlohmann::json &json,
+                  const TimingReport &report) {
+  const std::string option = "--report";
+  write_file(option, folder + "/report.json", json.dump(1) + "\n");
+  write_file(option, folder + "/annotated.txt", annotated_listing(report));
+  write_file(option, folder + "/report.html", html_report(report));
+  const std::string picture = folder + "/roofline.png";
+  std::string bytes;
+  try {
+    bytes = png(roofline(report));
+  } catch (const std::runtime_error &error) {
+    throw ToolError(kExitFailure, picture + ": " + error.what() + " (the other files are written)");
+  }
+  write_file(option, picture, bytes);
 }
 
 }  // namespace
 
-void command_bench_emulator(bool json) {
-  OpenArguments arguments;
-  arguments.device = "emulator";
+void command_bench(const BenchArguments &arguments) {
+  const std::vector<std::string> peers =
+      arguments.peers.empty() ? std::vector<std::string>() : parse_peers(arguments.peers);
+  BoundProblem bound = bind_problem(arguments.problem);
+  if (!arguments.report_folder.empty()) make_folder(arguments.report_folder);
   LibraryHandle library;
-  library.open(arguments);
-  const std::string path = library.info().device_library;
-  // The one that the handle has loaded already.
-  const std::unique_ptr<void, int (*)(void *)> emulator(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
-                                                        dlclose);
-  if (!emulator) throw ToolError(kExitFailure, dlerror());
-  const auto benchmark =
-      find<decltype(flydsl_emu_benchmark)>(emulator.get(), path.c_str(), "flydsl_emu_benchmark");
-  const auto version =
-      find<decltype(flydsl_emu_version)>(emulator.get(), path.c_str(), "flydsl_emu_version");
-  const auto last_error =
-      find<decltype(flydsl_emu_last_error)>(emulator.get(), path.c_str(), "flydsl_emu_last_error");
-
-  flydsl_emu_benchmark_result result{};
-  result.struct_size = sizeof result;
-  if (benchmark(&result) != 0) throw ToolError(kExitFailure, last_error());
-  const struct {
-    const char *key, *unit;
-    double scale, value;
-  } rows[] = {
-      {"valu_wave_instructions_per_s", "M wave-instructions/s", 1e-6,
-       result.valu_wave_instructions_per_s},
-      {"mfma_bf16_flop_per_s", "GFLOP/s", 1e-9, result.mfma_bf16_flop_per_s},
-      {"mfma_mxfp8_flop_per_s", "GFLOP/s", 1e-9, result.mfma_mxfp8_flop_per_s},
-  };
-  if (json) {
-    std::printf("{\"emulator_version\": \"%s\", \"threads\": 1, \"time\": \"host\"", version());
-    for (const auto &row : rows) std::printf(", \"%s\": %.6g", row.key, row.value);
-    std::printf("}\n");
+  library.open(arguments.open);
+  const EmulatorLibrary emulator(library);
+  nlohmann::json json = model_launch(library, emulator, bound, !arguments.report_folder.empty());
+  if (!peers.empty()) json["peers"] = model_peers(emulator, *bound.op, *bound.problem, peers);
+  const TimingReport report = parse_timing_report(json);
+  if (!arguments.report_folder.empty()) write_report(arguments.report_folder, json, report);
+  if (arguments.json) {
+    json.erase("profile");
+    json.erase("timeline");
+    std::printf("%s\n", json.dump().c_str());
     return;
   }
-  std::printf("emulator %s (%s), one host thread; host speed, says nothing about a GPU\n",
-              version(), path.c_str());
-  for (const auto &row : rows)
-    std::printf("%-30s %8.1f %s\n", row.key, row.value * row.scale, row.unit);
+  std::printf("%-11s%s\n%s%s", "device", describe_device(library.info()).c_str(),
+              summary_text(report).c_str(), peers_text(report).c_str());
+  if (!arguments.report_folder.empty())
+    std::printf("%-11s%s/report.html\n", "report", arguments.report_folder.c_str());
+}
+
+void command_trace(const TraceArguments &arguments) {
+  BoundProblem bound = bind_problem(arguments.problem);
+  LibraryHandle library;
+  library.open(arguments.open);
+  const EmulatorLibrary emulator(library);
+  const TimingReport report =
+      parse_timing_report(model_launch(library, emulator, bound, /*detail=*/true));
+  write_file("-o", arguments.file, chrome_trace(report, arguments.events));
+  const bool all = !report.timeline_truncated && report.timeline.size() <= arguments.events;
+  std::printf(
+      "%-11s%s of one compute unit, %s\n%-11s%s\n%-11s%s (open with https://ui.perfetto.dev or "
+      "chrome://tracing)\n",
+      "timeline", report.kernel.c_str(),
+      all ? "whole" : ("the first " + std::to_string(arguments.events) + " instructions").c_str(),
+      "label", provenance(report).c_str(), "trace", arguments.file.c_str());
 }
 
 }  // namespace flydsl::tools

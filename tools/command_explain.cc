@@ -4,6 +4,7 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/library_handle.h"
+#include "tools/problem_arguments.h"
 
 namespace flydsl::tools {
 namespace {
@@ -17,32 +18,9 @@ void print_candidate(void *user, const flydsl_aot_candidate *candidate) {
 }  // namespace
 
 void command_explain(const RunArguments &arguments) {
-  const Operator &op = find_operator(arguments.op);
-  const std::vector<std::string> tensors = names_of(op.inputs);
-  std::vector<std::string> settable = names_of(op.parameters);
-  settable.insert(settable.end(), tensors.begin(), tensors.end());
-  const auto input_files = parse_assignments("--in", arguments.inputs, tensors);
-  Settings settings = parse_assignments("--set", arguments.settings, settable);
-
-  HostArrays arrays;
-  for (const auto &[name, file] : read_inputs(input_files)) {
-    arrays[name] = {array_dtype(name, file.descr, settings), file.shape};
-  }
-  for (const std::string &name : tensors) {
-    const auto shape = settings.find(name);
-    if (shape == settings.end()) continue;
-    if (arrays.count(name))
-      bad_input("--set " + name + "=" + shape->second + ": is also given with --in");
-    arrays[name] = {dtype_setting(settings, FLYDSL_AOT_BF16), parse_shape(name, shape->second)};
-    settings.erase(shape);
-  }
-  for (const TensorSpec &input : op.inputs) {
-    if (input.required && !arrays.count(input.name)) {
-      bad_input(std::string("--in ") + input.name + "=FILE or --set " + input.name +
-                "=SHAPE is missing: " + input.help);
-    }
-  }
-  const std::unique_ptr<Problem> problem = op.bind(arrays, {}, settings);
+  const BoundProblem bound = bind_problem({arguments.op, arguments.inputs, arguments.settings, {}});
+  const Operator &op = *bound.op;
+  const std::unique_ptr<Problem> &problem = bound.problem;
 
   OpenArguments open = arguments.open;
   if (open.device.empty() && !std::getenv("FLYDSL_AOT_DEVICE")) open.device = "none";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/arguments.h"
+#include "tools/problem_arguments.h"
 
 namespace flydsl::tools {
 
@@ -22,6 +23,25 @@ void command_run(const RunArguments &arguments);
 
 // As run, but nothing is executed; --set NAME=SHAPE may stand for --in NAME=FILE.
 void command_explain(const RunArguments &arguments);
+
+// An operator under the emulator's timing model.
+struct BenchArguments {
+  OpenArguments open;
+  ProblemArguments problem;
+  bool json = false;
+  std::string report_folder;  // "": none
+  std::string peers;          // "aiter,triton"; "": none
+};
+void command_bench(const BenchArguments &arguments);
+
+// The same, its timeline to a file.
+struct TraceArguments {
+  OpenArguments open;
+  ProblemArguments problem;
+  std::string file;
+  size_t events = 200000;
+};
+void command_trace(const TraceArguments &arguments);
 
 // How fast the emulator is on this host, one thread.
 void command_bench_emulator(bool json);

@@ -44,6 +44,15 @@ void add_list(CLI::App *command, const char *option, std::vector<std::string> &v
   command->add_option(option, values, help)->expected(1)->allow_extra_args(false)->take_all();
 }
 
+void add_problem_options(CLI::App *command, OpenArguments &open, ProblemArguments &problem) {
+  add_open_options(command, open, "hip (refused: there is no timing model of a real device)");
+  add_list(command, "--in", problem.inputs, "NAME=FILE.npy, in place of random values");
+  add_list(command, "--set", problem.settings,
+           "PARAM=VALUE, or NAME=SHAPE (1x9x509x64) for an input of random values; dtype is bf16 "
+           "unless set");
+  add_list(command, "--out", problem.outputs, "NAME of an optional output to compute as well");
+}
+
 std::string version_text() {
   const uint32_t version = flydsl_aot_version();
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
@@ -96,12 +105,35 @@ int run(int argc, char **argv) {
       archive->add_subcommand("verify", "Read, check and inflate every kernel of an archive");
   verify->add_option("FILE", archive_file, "archive")->required();
 
-  CLI::App *bench = app.add_subcommand("bench", "Measure speed");
-  bench->require_subcommand(1);
+  CLI::App *bench = app.add_subcommand(
+      "bench",
+      "What an operator would cost: the emulator's timing model, always labelled modelled");
+  BenchArguments bench_arguments;
+  bench->add_option("OP", bench_arguments.problem.op, "operator");
+  add_problem_options(bench, bench_arguments.open, bench_arguments.problem);
+  bench->add_flag("--json", bench_arguments.json, "one JSON object");
+  bench->add_option("--report", bench_arguments.report_folder,
+                    "folder for report.html, report.json, annotated.txt and roofline.png");
+  bench->add_option(
+      "--peers", bench_arguments.peers,
+      "others on the same problem under the same model: aiter, triton, flydsl, "
+      "comma-separated; FLYDSL_AOT_PEERS_DIR names test/emulator/peers of a checkout");
+  bench->footer(operators + exits);
+  bench->require_subcommand(0, 1);
   bool bench_json = false;
   CLI::App *bench_emulator = bench->add_subcommand(
       "emulator", "The emulator on this host, one thread: host speed, never a GPU's");
   bench_emulator->add_flag("--json", bench_json, "one JSON object");
+
+  CLI::App *trace = app.add_subcommand(
+      "trace", "The modelled timeline of a compute unit, for Perfetto and chrome://tracing");
+  TraceArguments trace_arguments;
+  trace->add_option("OP", trace_arguments.problem.op, "operator")->required();
+  add_problem_options(trace, trace_arguments.open, trace_arguments.problem);
+  trace->add_option("-o", trace_arguments.file, "the trace's JSON file")->required();
+  trace->add_option("--events", trace_arguments.events, "most instructions to show, default 200000")
+      ->check(CLI::Range(1, 10000000));
+  trace->footer(operators + exits);
 
   if (argc < 2 || argv[1][0] != '-') {  // CLI11 would only say that a command is required
     std::string known;
@@ -126,7 +158,14 @@ int run(int argc, char **argv) {
   if (*info) command_info(info_arguments);
   if (*run) command_run(run_arguments);
   if (*explain) command_explain(explain_arguments);
-  if (*bench_emulator) command_bench_emulator(bench_json);
+  if (*bench_emulator) {
+    command_bench_emulator(bench_json);
+  } else if (*bench) {
+    if (bench_arguments.problem.op.empty())
+      bad_input("bench needs an operator, or emulator (see flydsl-aot bench --help)");
+    command_bench(bench_arguments);
+  }
+  if (*trace) command_trace(trace_arguments);
   if (*list) command_archive_list(archive_file);
   if (*verify) command_archive_verify(archive_file);
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

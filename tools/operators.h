@@ -1,10 +1,11 @@
-// What the run and explain commands know about an operator. A new operator is one file that defines
+// What the commands know about an operator. A new operator is one file that defines
 // an Operator and one line in operators.cc.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flydsl_aot/flydsl_aot.h"
@@ -37,6 +38,11 @@ class Problem {
                                     flydsl_aot_candidate_callback callback, void *user) const = 0;
   virtual flydsl_aot_status launch(flydsl_aot_handle *handle) const = 0;  // on the null stream
   virtual void set_workspace(void *data, uint64_t bytes) = 0;
+  // Multiplications and additions of the definition: what a benchmark divides by the time.
+  virtual double flops() const = 0;
+  // Names and values that describe the problem to those who launch other kernels on it
+  // (test/emulator/peers/timing.py); empty if there are none.
+  virtual std::vector<std::pair<std::string, std::string>> description() const { return {}; }
 
   std::vector<BoundTensor> inputs;
   std::vector<BoundTensor> outputs;   // only those that are wanted

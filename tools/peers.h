@@ -1,0 +1,21 @@
+// The kernels of others on the same problem under the same model, through test/emulator/peers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/emulator_library.h"
+#include "tools/operators.h"
+
+namespace flydsl::tools {
+
+// "aiter,triton" as a list; refuses unknown, empty and repeated names.
+std::vector<std::string> parse_peers(const std::string &text);
+
+// An object for each of `peers` in their order, for TimingReport::peers. Throws ToolError if the launcher or the kernels
+// are not there, saying where they were looked for and how to get them.
+nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
+                           const Problem &problem, const std::vector<std::string> &peers);
+
+}  // namespace flydsl::tools

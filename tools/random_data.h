@@ -1,0 +1,20 @@
+// Inputs of benchmarks: normally distributed values, the same in every run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flydsl_aot/flydsl_aot.h"
+
+namespace flydsl::tools {
+
+inline constexpr uint64_t kRandomSeed = 1;
+// Elements of the block that is repeated: a prime, so that rows and heads do not repeat with it.
+inline constexpr size_t kRandomBlockElements = 524287;
+
+// Random elements of `dtype`, with mean 0 and variance 1, other ones for each `stream`. Refuses types other than
+// floating-point.
+std::vector<uint8_t> random_block(const std::string &name, flydsl_aot_dtype dtype, uint64_t stream);
+
+}  // namespace flydsl::tools
