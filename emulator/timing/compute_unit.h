@@ -12,6 +12,8 @@
 
 namespace flydsl::emu::timing {
 
+class CostTable;
+
 // Why a wave could not issue its next instruction in a slot. Each slot of a wave that does not
 // issue is charged to exactly one reason, to the instruction that waits.
 enum class Stall : uint8_t {
@@ -39,7 +41,7 @@ struct OpProfile {
 };
 
 struct TimelineEvent {
-  double begin = 0, end = 0;  // clocks
+  double begin = 0, end = 0;  // clocks: of the unit; of memory instructions until they are complete
   uint32_t op = 0;
   uint16_t simd = 0, wave = 0;  // wave: resident * waves per group + wave in group
   uint8_t category = 0;         // costs.h Category
@@ -51,6 +53,8 @@ struct ComputeUnitResult {
   // Busy clocks, summed over the 4 SIMDs where there are 4 of the unit.
   double matrix_busy = 0, vector_busy = 0, transcendental_busy = 0, scalar_busy = 0, lds_busy = 0,
          vector_memory_busy = 0;
+  double stall_clocks[unsigned(Stall::kCount)] = {};  // summed over the waves
+  double wave_clocks = 0;                             // from 0 to the end of each wave, summed
   std::vector<double> group_end;        // clock at which each resident work-group ended
   std::vector<OpProfile> profile;       // by operation, when asked
   std::vector<TimelineEvent> timeline;  // when asked
@@ -65,6 +69,11 @@ struct ComputeUnitOptions {
 // `residents` start at clock 0 together. Throws UnknownCost (costs.h) for an instruction without a
 // cost. The same input gives the same output.
 ComputeUnitResult simulate_compute_unit(const Program &program,
+                                        const std::vector<const GroupTrace *> &residents,
+                                        const Constants &constants, MemoryPort &memory,
+                                        const ComputeUnitOptions &options = {});
+// The same with a table made before, for many simulations of one program.
+ComputeUnitResult simulate_compute_unit(const Program &program, const CostTable &costs,
                                         const std::vector<const GroupTrace *> &residents,
                                         const Constants &constants, MemoryPort &memory,
                                         const ComputeUnitOptions &options = {});

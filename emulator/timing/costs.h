@@ -1,10 +1,10 @@
-// What each instruction costs: one row of rules by mnemonic (costs.cc). An instruction without a
+// What each instruction costs. One table of rules by mnemonic (costs.cc); an instruction without a
 // rule is an error that names it.
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/checks/hazard_info.h"
@@ -25,7 +25,7 @@ enum class Category : uint8_t {
   kVectorMemory,  // buffer, global, flat, scratch
   kLds,
   kBranch,    // branches, messages
-  kInternal,  // s_nop, s_waitcnt, s_barrier, s_setprio, s_sleep: no unit
+  kInternal,  // s_nop, s_waitcnt, s_barrier, s_setprio, s_sleep, s_endpgm: no unit
   kCount
 };
 const char *category_name(Category category);
@@ -39,28 +39,47 @@ enum class Unit : uint8_t {
   kVectorMemory,
   kLds,
   kBranch,
+  kMessage,
   kWait,
   kBarrier,
   kPriority,
   kNop,
   kSleep,
   kEnd,
-  kOther  // takes its slot and nothing else
+  kControl  // takes its slot and nothing else
+};
+
+// How long a result that was not there at the next slot keeps its readers waiting.
+enum class Later : uint8_t {
+  kNo,
+  kMatrix,          // by the reader's role, matrix_results()
+  kTranscendental,  // readers in the vector unit
+  kScalar           // any reader of a scalar register written by a vector instruction
 };
 
 struct Cost {
   bool known = false;
   Category category = Category::kInternal;
-  Unit unit = Unit::kOther;
-  uint8_t passes = 0;             // of a matrix instruction, 4 clocks each
-  bool waits_for_matrix = false;  // packed FP32, dot: not while the matrix unit is busy
-  uint16_t busy_slots = 1;        // of the unit, or of the wave for kNop
-  uint16_t latency_slots = 1;     // until a vector or scalar instruction may use the result
-  uint8_t port_slots = 1;         // matrix: vector port held
-  uint8_t vm_wait = 255, lgkm_wait = 255;  // kWait: most in flight; 255: any
+  Unit unit = Unit::kControl;
+  Later later = Later::kNo;
+  bool waits_for_matrix = false;           // packed FP32, dot: not under an MFMA of the SIMD
+  uint8_t port_slots = 1;                  // vector: slots until the next one may issue
+  uint8_t passes = 0;                      // of a matrix instruction, 4 clocks each
+  uint8_t vm_wait = 255, lgkm_wait = 255;  // kWait: the most in flight; 255: any
   uint8_t priority = 0;                    // kPriority
-  bool scalar_result = false;              // latency counts for scalar registers only
+  uint16_t slots = 1;  // kNop, kSleep: of the wave. Later: slots until the result may be used
 };
+
+// Wait states after a matrix instruction until its result may be used, by what uses it.
+struct MatrixResult {
+  uint8_t vector = 0, memory = 0;     // read or overwritten by other instructions
+  uint8_t source = 0;                 // A or B of a matrix instruction
+  uint8_t same_c = 0, overlap_c = 0;  // C, of exactly these registers or others
+};
+
+// The rule for a mnemonic without encoding suffix, as far as the mnemonic decides; `known` is false
+// where there is none.
+Cost cost_of(std::string_view mnemonic, const Constants &constants);
 
 // Costs and registers of every operation of a program.
 class CostTable {
@@ -74,6 +93,7 @@ class CostTable {
     return costs_[op];
   }
   const checks::HazardInfo &registers(uint32_t op) const { return registers_[op]; }
+  const MatrixResult &matrix_result(uint32_t op) const { return results_[op]; }
 
  private:
   [[noreturn]] void throw_unknown(uint32_t op) const;
@@ -81,6 +101,7 @@ class CostTable {
   const Program &program_;
   std::vector<Cost> costs_;
   std::vector<checks::HazardInfo> registers_;
+  std::vector<MatrixResult> results_;
 };
 
 }  // namespace flydsl::emu::timing

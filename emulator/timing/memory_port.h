@@ -26,7 +26,7 @@ class MemoryPort {
                         const uint64_t *lines) = 0;
   virtual double scalar(double clock, const RequestOrigin &origin, const MemoryUse &use,
                         const uint64_t *lines) = 0;
-  // Instruction cache line at `line` (byte address of the code / kLineBytes).
+  // Instruction cache line `line`: offset in the code / kLineBytes.
   virtual double fetch(double clock, uint64_t line) = 0;
 };
 
