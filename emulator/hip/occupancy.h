@@ -1,34 +1,38 @@
-// How many work-groups of a kernel one compute unit holds at a time.
+// How many work-groups of a kernel one compute unit of a device holds at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #include "emulator/hip/device.h"
 #include "emulator/loader/code_object.h"
+#include "emulator/timing/occupancy.h"
 
 namespace flydsl::emu::hip {
 
-// CDNA 3 ISA document, "Vector General-Purpose Registers" and "LDS": each SIMD has 512 registers a
-// lane, shared by its waves in granules of 8; the compute unit's LDS is shared by its work-groups
-// in granules.
+inline timing::ComputeUnitResources compute_unit_resources(const DeviceModel &model) {
+  timing::ComputeUnitResources unit;
+  unit.simds = kSimdsPerComputeUnit;
+  unit.waves_per_simd = kWavesPerSimd;
+  unit.vgprs_per_simd_lane = kVgprsPerSimdLane;
+  unit.vgpr_granule = kVgprGranule;
+  unit.groups = kMaxGroupsPerComputeUnit;
+  unit.lds_bytes = static_cast<uint32_t>(model.lds_bytes);
+  unit.lds_granule_bytes = static_cast<uint32_t>(model.lds_granule_bytes);
+  return unit;
+}
+
+inline timing::GroupResources group_resources(const LoadedKernel &loaded, uint32_t block_items,
+                                              size_t dynamic_lds_bytes) {
+  return {block_items, loaded.metadata.vgpr_count, loaded.kernel.lds_bytes + dynamic_lds_bytes};
+}
+
 inline int groups_per_compute_unit(const DeviceModel &model, const LoadedKernel &loaded,
                                    int block_items, size_t dynamic_lds_bytes) {
-  const auto round_up = [](uint64_t value, uint64_t unit) {
-    return (value + unit - 1) / unit * unit;
-  };
-  const uint64_t vgprs =
-      std::max<uint64_t>(round_up(loaded.metadata.vgpr_count, kVgprGranule), kVgprGranule);
-  const uint64_t waves =
-      std::min<uint64_t>(kWavesPerSimd, kVgprsPerSimdLane / vgprs) * kSimdsPerComputeUnit;
-  const uint64_t waves_per_group = (static_cast<uint64_t>(block_items) + kWaveSize - 1) / kWaveSize;
-  uint64_t groups = waves / waves_per_group;
-  if (waves_per_group > 1) groups = std::min<uint64_t>(groups, kMaxGroupsPerComputeUnit);
-  const uint64_t lds =
-      round_up(loaded.kernel.lds_bytes + dynamic_lds_bytes, model.lds_granule_bytes);
-  if (lds != 0) groups = std::min<uint64_t>(groups, model.lds_bytes / lds);
-  return static_cast<int>(groups);
+  return static_cast<int>(
+      timing::occupancy_of(
+          compute_unit_resources(model),
+          group_resources(loaded, static_cast<uint32_t>(block_items), dynamic_lds_bytes))
+          .groups_per_compute_unit);
 }
 
 }  // namespace flydsl::emu::hip

@@ -2,6 +2,14 @@ set(FLYDSL_EMU_TIMING_SOURCES
   timing/compute_unit.cc
   timing/constants.cc
   timing/costs.cc
+  timing/launch_model.cc
   timing/lds_conflicts.cc
+  timing/matrix_peak.cc
+  timing/memory_path.cc
+  timing/memory_system.cc
+  timing/occupancy.cc
   timing/record.cc
+  timing/recorded_launch.cc
+  timing/sample.cc
+  timing/schedule.cc
 )

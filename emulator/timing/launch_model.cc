@@ -1,0 +1,256 @@
+#include "emulator/timing/launch_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+
+#include "emulator/timing/costs.h"
+#include "emulator/timing/matrix_peak.h"
+#include "emulator/timing/memory_path.h"
+#include "emulator/timing/memory_system.h"
+#include "emulator/timing/schedule.h"
+
+namespace flydsl::emu::timing {
+namespace {
+
+// What the compute unit and its memory say about one sample.
+struct Simulated {
+  ComputeUnitResult unit;
+  double clocks = 0;  // of its place, until what it stored has left
+  double hbm_bytes = 0, l2_bytes = 0;
+};
+
+// Equal for work-groups that take equal time: the addresses of their lines do not count.
+uint64_t work_hash(const GroupTrace &group) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  const auto add = [&](uint64_t x) {
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  };
+  for (const WaveTrace &wave : group.waves) {
+    add(wave.steps.size());
+    for (const uint32_t step : wave.steps) add(step);
+    for (const MemoryUse &use : wave.memory)
+      add(uint64_t(use.line_count) << 48 | uint64_t(use.phases) << 32 | uint64_t(use.lanes) << 16 |
+          use.bytes_per_lane);
+  }
+  return hash;
+}
+
+std::string processor_of(const std::string &target) {
+  return target.substr(0, target.find(':'));
+}
+
+class Modeller {
+ public:
+  Modeller(const RecordedLaunch &launch, const Constants &constants, const ModelOptions &options)
+      : launch_(launch),
+        constants_(constants),
+        options_(options),
+        occupancy_(occupancy_of_launch(launch.facts.unit, launch.facts.group, launch.groups(),
+                                       launch.facts.compute_units)),
+        active_units_(uint32_t(std::min<uint64_t>(launch.groups(), launch.facts.compute_units))) {
+    if (occupancy_.groups_per_compute_unit == 0)
+      throw std::invalid_argument("a work-group does not fit a compute unit: " +
+                                  std::string(occupancy_.limit));
+    MemoryStreams streams;
+    streams.compute_units.resize(
+        std::min<size_t>(launch.facts.compute_units / launch.facts.xcds, launch.streams.size()));
+    for (size_t n = 0; n < launch.streams.size(); ++n)
+      streams.compute_units[n % streams.compute_units.size()].push_back(&launch.streams[n]);
+    for (const GroupTrace &group : launch.other_xcds) streams.other_xcds.push_back(&group);
+    streams.footprint_bytes = launch.footprint_bytes;
+    memory_ = profile_memory(streams, launch.program->ops.size(), constants);
+  }
+
+  LaunchModel model() {
+    const std::vector<double> weights = launch_.rule.weights();
+    size_t representative = 0;
+    double most = -1;
+    for (size_t n = 0; n < weights.size(); ++n) {
+      const double work = weights[n] * double(launch_.samples[n].wave_instructions);
+      if (work > most) most = work, representative = n;
+    }
+    const GroupTrace &typical = launch_.samples[representative];
+
+    // The clock follows from the utilisation, which depends a little on the clock through the memory
+    // beyond the L2: a first estimate from the representative work-group.
+    const Simulated first = simulate(typical, constants_, constants_.clock_max_hz);
+    const double clock_hz =
+        effective_clock_hz(constants_, first.unit.matrix_busy / (constants_.simds * first.clocks));
+
+    std::map<uint64_t, Simulated> by_work;
+    std::vector<const Simulated *> samples;
+    for (const GroupTrace &sample : launch_.samples) {
+      const uint64_t hash = work_hash(sample);
+      auto found = by_work.find(hash);
+      if (found == by_work.end())
+        found = by_work.emplace(hash, simulate(sample, constants_, clock_hz)).first;
+      samples.push_back(&found->second);
+    }
+
+    LaunchModel result;
+    describe(result, typical);
+    sum_up(result, samples, weights);
+    std::vector<double> durations;
+    for (const Simulated *sample : samples) durations.push_back(sample->clocks);
+    const Schedule schedule = schedule_groups(machine(), launch_.groups(), [&](uint64_t group) {
+      return launch_.rule.value(durations, group);
+    });
+    result.idle = schedule.idle;
+
+    const double unit_clocks = schedule.clocks * launch_.facts.compute_units;
+    const double matrix = matrix_busy_ / (constants_.simds * unit_clocks);
+    result.clock_hz = effective_clock_hz(constants_, matrix);
+    const double hbm_seconds = result.hbm_bytes / constants_.hbm_bytes_per_second;
+    const double busy_seconds = schedule.clocks / result.clock_hz;
+    result.bound_by_hbm = hbm_seconds > busy_seconds;
+    result.seconds = constants_.launch_overhead_seconds + std::max(hbm_seconds, busy_seconds);
+    result.clocks = result.seconds * result.clock_hz;
+    result.share_of_peak = ideal_matrix_clocks_ /
+                           (launch_.facts.compute_units * constants_.clock_max_hz * result.seconds);
+    result.extrapolation = extrapolation(schedule.averaged);
+
+    const double typical_clocks = samples[representative]->clocks;
+    for (int n = 0; n < 2; ++n)
+      result.lds_hypotheses[n] =
+          hypothesis(n ? 256 : 128, typical, typical_clocks, schedule.clocks, matrix, hbm_seconds);
+    result.detail = simulate(typical, constants_, clock_hz, &options_).unit;
+    return result;
+  }
+
+ private:
+  Machine machine() const {
+    Machine machine;
+    machine.xcds = launch_.facts.xcds;
+    machine.compute_units_per_xcd = launch_.facts.compute_units / launch_.facts.xcds;
+    machine.groups_per_compute_unit = occupancy_.groups_per_compute_unit;
+    machine.start_clocks = constants_.group_start_clocks;
+    return machine;
+  }
+
+  Simulated simulate(const GroupTrace &group, const Constants &constants, double clock_hz,
+                     const ModelOptions *detail = nullptr) {
+    if (!costs_ || costs_of_ != &constants) {
+      costs_ = std::make_unique<CostTable>(*launch_.program, constants);
+      costs_of_ = &constants;
+    }
+    MemoryPath path(constants, memory_, clock_hz, active_units_);
+    ComputeUnitOptions options;
+    if (detail) {
+      options.profile = detail->profile;
+      options.timeline = detail->timeline;
+      options.timeline_limit = detail->timeline_limit;
+    }
+    const std::vector<const GroupTrace *> residents(occupancy_.groups_per_compute_unit, &group);
+    Simulated result;
+    result.unit =
+        simulate_compute_unit(*launch_.program, *costs_, residents, constants, path, options);
+    result.clocks = std::max({result.unit.clocks, path.drained(), 1.0});
+    result.hbm_bytes = path.hbm_bytes() / occupancy_.groups_per_compute_unit;
+    result.l2_bytes = path.l2_bytes() / occupancy_.groups_per_compute_unit;
+    return result;
+  }
+
+  void describe(LaunchModel &result, const GroupTrace &typical) const {
+    const LaunchFacts &facts = launch_.facts;
+    result.kernel = facts.kernel;
+    result.arch = processor_of(facts.target);
+    std::copy(facts.grid, facts.grid + 3, result.grid);
+    std::copy(facts.block, facts.block + 3, result.block);
+    result.compute_units = facts.compute_units;
+    result.occupancy = occupancy_;
+    result.groups = launch_.groups();
+    result.groups_sampled = launch_.samples.size();
+    result.l2_hit_rate = memory_.hit_rate;
+    result.representative = typical.linear_id;
+    result.constants_hash = constants_hash(constants_);
+  }
+
+  // Sums over all work-groups; shares of the time of the places that they take.
+  void sum_up(LaunchModel &result, const std::vector<const Simulated *> &samples,
+              const std::vector<double> &weights) {
+    const double residents = occupancy_.groups_per_compute_unit;
+    double clocks = 0;
+    for (size_t n = 0; n < samples.size(); ++n) {
+      const Simulated &s = *samples[n];
+      const double units = weights[n] / residents;  // compute units full of this sample
+      clocks += units * (s.clocks + constants_.group_start_clocks);
+      matrix_busy_ += units * s.unit.matrix_busy;
+      ideal_matrix_clocks_ +=
+          weights[n] * ideal_matrix_clocks(*launch_.program, launch_.samples[n]);
+      result.matrix_flops += weights[n] * double(launch_.samples[n].mfma_flops);
+      result.hbm_bytes += weights[n] * s.hbm_bytes;
+      result.l2_bytes += weights[n] * s.l2_bytes;
+      result.matrix += units * s.unit.matrix_busy / constants_.simds;
+      result.vector += units * s.unit.vector_busy / constants_.simds;
+      result.transcendental += units * s.unit.transcendental_busy / constants_.simds;
+      result.scalar += units * s.unit.scalar_busy / constants_.simds;
+      result.lds += units * s.unit.lds_busy;
+      result.vector_memory += units * s.unit.vector_memory_busy;
+    }
+    for (double *share : {&result.matrix, &result.vector, &result.transcendental, &result.scalar,
+                          &result.lds, &result.vector_memory})
+      *share /= clocks;
+  }
+
+  LdsHypothesis hypothesis(double bytes, const GroupTrace &typical, double typical_clocks,
+                           double clocks, double matrix, double hbm_seconds) {
+    LdsHypothesis result;
+    result.bytes_per_clock = bytes;
+    Constants changed = constants_;
+    changed.lds_bytes_per_clock = bytes;
+    double ratio = 1;
+    if (bytes != constants_.lds_bytes_per_clock) {
+      const double clock_hz = effective_clock_hz(changed, matrix);
+      ratio = simulate(typical, changed, clock_hz).clocks / typical_clocks;
+      costs_.reset();  // those of `changed`
+    }
+    result.clock_hz = effective_clock_hz(changed, matrix / ratio);
+    result.seconds = constants_.launch_overhead_seconds +
+                     std::max(hbm_seconds, clocks * ratio / result.clock_hz);
+    return result;
+  }
+
+  std::string extrapolation(bool averaged) const {
+    std::string s = launch_.rule.text();
+    if (occupancy_.groups_per_compute_unit > 1)
+      s += "; " + std::to_string(occupancy_.groups_per_compute_unit) +
+           " copies of each share a compute unit";
+    s += "; L2 from the first work-groups of " + std::to_string(memory_.streams) + " compute units";
+    if (memory_.steps != UINT64_MAX)
+      s += ", " + std::to_string(memory_.steps) + " instructions of each wave";
+    if (averaged) s += "; no tail, the launch is long";
+    s += "; the other LDS hypothesis from the representative work-group";
+    return s;
+  }
+
+  const RecordedLaunch &launch_;
+  const Constants &constants_;
+  const ModelOptions &options_;
+  const Occupancy occupancy_;
+  const uint32_t active_units_;
+  MemoryProfile memory_;
+  std::unique_ptr<CostTable> costs_;
+  const Constants *costs_of_ = nullptr;
+  double matrix_busy_ = 0, ideal_matrix_clocks_ = 0;  // of the launch
+};
+
+}  // namespace
+
+double effective_clock_hz(const Constants &constants, double matrix) {
+  const bool wide = constants.lds_bytes_per_clock >= 192;
+  const double level = wide ? constants.clock_level_256_hz : constants.clock_level_128_hz;
+  const double exponent = wide ? constants.clock_exponent_256 : constants.clock_exponent_128;
+  if (!(matrix > 0)) return constants.clock_max_hz;
+  return std::min(constants.clock_max_hz, level * std::pow(matrix, -exponent));
+}
+
+LaunchModel model_launch(const RecordedLaunch &launch, const Constants &constants,
+                         const ModelOptions &options) {
+  return Modeller(launch, constants, options).model();
+}
+
+}  // namespace flydsl::emu::timing

@@ -1,0 +1,165 @@
+#include "emulator/timing/recorded_launch.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "emulator/engine/program_impl.h"
+#include "emulator/timing/record.h"
+
+namespace flydsl::emu::timing {
+namespace {
+
+std::string place(const GroupTrace &group) {
+  return "work-group (" + std::to_string(group.id[0]) + "," + std::to_string(group.id[1]) + "," +
+         std::to_string(group.id[2]) + ")";
+}
+
+// Where a work-group that did not end was stopped.
+std::string endless(const Kernel &kernel, const GroupTrace &group, uint64_t limit) {
+  std::string s =
+      kernel.name + ": " + place(group) + " did not end within " + std::to_string(limit) +
+      " wave-instructions; the timing model runs work-groups one by one, so that one that waits "
+      "for another never ends (FLYDSL_EMU_INSTRUCTION_LIMIT raises the limit)";
+  const Program &program = *kernel.program;
+  for (size_t wave = 0; wave < group.waves.size(); ++wave) {
+    const auto &steps = group.waves[wave].steps;
+    if (steps.empty() || steps.size() < limit / group.waves.size()) continue;
+    const uint32_t op = steps.back() & ~kNoLanes;
+    s += "; wave " + std::to_string(wave) + " at " + offset_and_line(program, op) + " `" +
+         program.text_of(op) + "`";
+    break;
+  }
+  return s;
+}
+
+class Recording {
+ public:
+  Recording(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
+            DispatchResult &result)
+      : kernel_(kernel), dispatch_(dispatch), memory_(memory), result_(result) {}
+
+  const std::string &error() const { return error_; }
+  const std::map<uint64_t, GroupTrace> &traces() const { return traces_; }
+
+  // Runs and records those of `groups` that have not run; `budget`: wave-instructions of each.
+  bool run(const std::vector<uint64_t> &groups, uint64_t budget, bool may_truncate) {
+    std::vector<uint64_t> wanted;
+    for (const uint64_t group : groups)
+      if (!traces_.count(group)) wanted.push_back(group);
+    if (wanted.empty()) return true;
+    Recorder recorder(wanted, budget);
+    DispatchOptions options;
+    recorder.attach(options, true);
+    if (!add(run_dispatch(kernel_, dispatch_, memory_, options))) return false;
+    for (GroupTrace &trace : recorder.take()) {
+      if (trace.truncated && !may_truncate) {
+        error_ = endless(kernel_, trace, budget);
+        return false;
+      }
+      traces_[trace.linear_id] = std::move(trace);
+    }
+    return true;
+  }
+
+  // Runs all that have not run.
+  bool run_others(uint64_t groups) {
+    std::vector<uint64_t> others;
+    for (uint64_t group = 0; group < groups; ++group)
+      if (!traces_.count(group)) others.push_back(group);
+    if (others.empty()) return true;
+    DispatchOptions options;
+    options.groups = &others;
+    return add(run_dispatch(kernel_, dispatch_, memory_, options));
+  }
+
+  // Bytes of the allocations that the recorded work-groups touch.
+  double footprint() const {
+    std::set<uint64_t> regions;
+    double bytes = 0;
+    const Region *last = nullptr;
+    for (const auto &[id, trace] : traces_)
+      for (const WaveTrace &wave : trace.waves)
+        for (const uint64_t line : wave.lines) {
+          const uint64_t address = line * kLineBytes;
+          if (last && address >= last->begin && address < last->end) continue;
+          const Region *region = memory_.find(address);
+          if (!region) region = memory_.find(address + kLineBytes - 1);
+          if (!region) continue;
+          last = region;
+          if (regions.insert(region->begin).second) bytes += double(region->end - region->begin);
+        }
+    return bytes;
+  }
+
+ private:
+  bool add(const DispatchResult &part) {
+    result_.wave_instructions += part.wave_instructions;
+    result_.mfma_flops += part.mfma_flops;
+    result_.host_seconds += part.host_seconds;
+    result_.warnings.insert(result_.warnings.end(), part.warnings.begin(), part.warnings.end());
+    if (part.ok) return true;
+    result_.ok = false;
+    error_ = result_.fault = part.fault;
+    return false;
+  }
+
+  const Kernel &kernel_;
+  const Dispatch &dispatch_;
+  const RegionSnapshot &memory_;
+  DispatchResult &result_;
+  std::map<uint64_t, GroupTrace> traces_;
+  std::string error_;
+};
+
+}  // namespace
+
+bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
+                   const LaunchFacts &facts, bool all, const RecordLimits &limits,
+                   RecordedLaunch *launch, DispatchResult *result, std::string *error) {
+  *result = DispatchResult();
+  Recording recording(kernel, dispatch, memory, *result);
+  const auto stop = [&] {
+    *error = recording.error();
+    return false;
+  };
+  launch->facts = facts;
+  launch->program = kernel.program;
+
+  const MeasureWork measure = [&](const std::vector<uint64_t> &groups) {
+    std::vector<double> work(groups.size(), -1.0);
+    if (!recording.error().empty() || !recording.run(groups, limits.group_instructions, false))
+      return work;
+    for (size_t n = 0; n < groups.size(); ++n)
+      work[n] = double(recording.traces().at(groups[n]).wave_instructions);
+    return work;
+  };
+  launch->rule = choose_samples(facts.grid, measure, limits.samples);
+  if (!recording.error().empty()) return stop();
+
+  // Work-groups go to the XCDs in turn.
+  const Occupancy occupancy =
+      occupancy_of_launch(facts.unit, facts.group, launch->groups(), facts.compute_units);
+  const uint64_t xcds = facts.xcds,
+                 at_once = uint64_t(occupancy.groups_per_compute_unit) * facts.compute_units;
+  std::vector<uint64_t> first, others;
+  for (uint64_t group = 0; group < std::min(at_once, launch->groups()); group += xcds)
+    first.push_back(group);
+  for (uint64_t group = 1; group < std::min(xcds, launch->groups()); ++group)
+    others.push_back(group);
+  const uint64_t budget =
+      all ? limits.group_instructions
+          : std::max<uint64_t>(limits.stream_instructions / (first.size() + others.size() + 1),
+                               2000);
+  if (!recording.run(first, budget, !all) || !recording.run(others, budget, !all)) return stop();
+
+  const auto &traces = recording.traces();
+  for (const uint64_t group : launch->rule.samples) launch->samples.push_back(traces.at(group));
+  for (const uint64_t group : first) launch->streams.push_back(traces.at(group));
+  for (const uint64_t group : others) launch->other_xcds.push_back(traces.at(group));
+  launch->footprint_bytes = recording.footprint();
+  if (all && !recording.run_others(launch->groups())) return stop();
+  return true;
+}
+
+}  // namespace flydsl::emu::timing
