@@ -21,13 +21,13 @@ fs::path program_folder() {
   return fs::read_symlink("/proc/self/exe", failed).parent_path();
 }
 
-fs::path scripts_folder() {
+fs::path scripts_folder(const std::string &option) {
   const char *folder = std::getenv("FLYDSL_AOT_PEERS_DIR");
   const fs::path path = folder && folder[0]
                             ? fs::path(folder)
                             : program_folder().parent_path().parent_path() / "test/emulator/peers";
   if (!fs::exists(path / "timing.py")) {
-    bad_input("--peers: no timing.py in " + path.string() +
+    bad_input(option + ": no timing.py in " + path.string() +
               "; FLYDSL_AOT_PEERS_DIR names the folder test/emulator/peers of a checkout");
   }
   return path;
@@ -61,37 +61,42 @@ std::vector<std::string> parse_peers(const std::string &text) {
   return peers;
 }
 
-nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
-                           const Problem &problem, const std::vector<std::string> &peers) {
-  const fs::path objects = objects_folder();
-  std::vector<std::string> command = {"python3",   (scripts_folder() / "timing.py").string(),
+nlohmann::json run_timing_script(const std::string &option, const EmulatorLibrary &emulator,
+                                 const std::vector<std::string> &arguments) {
+  std::vector<std::string> command = {"python3",   (scripts_folder(option) / "timing.py").string(),
                                       "--library", emulator.path(),
-                                      "--objects", objects.string(),
-                                      "--op",      op.name};
-  const auto description = problem.description();
-  if (description.empty()) bad_input(std::string("--peers: there are none for ") + op.name);
-  for (const auto &[name, value] : description)
-    command.insert(command.end(), {"--problem", name + "=" + value});
-  std::string names;
-  for (const std::string &peer : peers) names += (names.empty() ? "" : ",") + peer;
-  command.insert(command.end(), {"--peers", names});
-
+                                      "--objects", objects_folder().string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
   const ProgramResult result = run_program(command);
-  if (result.exit_status == kObjectsMissing) bad_input("--peers: " + last_line(result.errors));
+  if (result.exit_status == kObjectsMissing) bad_input(option + ": " + last_line(result.errors));
   if (result.exit_status != 0)
-    throw ToolError(kExitFailure, "--peers: timing.py: " + last_line(result.errors));
-  nlohmann::json list = nlohmann::json::array();
+    throw ToolError(kExitFailure, option + ": timing.py: " + last_line(result.errors));
+  nlohmann::json lines = nlohmann::json::array();
   for (size_t begin = 0; begin < result.output.size();) {
     const size_t end = std::min(result.output.find('\n', begin), result.output.size());
-    nlohmann::json peer = nlohmann::json::parse(result.output.substr(begin, end - begin));
-    if (peer.contains("seconds"))
-      peer["problem_tflops"] = problem.flops() / peer.at("seconds").get<double>() * 1e-12;
-    list.push_back(std::move(peer));
+    lines.push_back(nlohmann::json::parse(result.output.substr(begin, end - begin)));
     begin = end + 1;
   }
+  return lines;
+}
+
+nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
+                           const Problem &problem, const std::vector<std::string> &peers) {
+  const auto description = problem.description();
+  if (description.empty()) bad_input(std::string("--peers: there are none for ") + op.name);
+  std::vector<std::string> arguments = {"--op", op.name};
+  for (const auto &[name, value] : description)
+    arguments.insert(arguments.end(), {"--problem", name + "=" + value});
+  std::string names;
+  for (const std::string &peer : peers) names += (names.empty() ? "" : ",") + peer;
+  arguments.insert(arguments.end(), {"--peers", names});
+
+  nlohmann::json list = run_timing_script("--peers", emulator, arguments);
   for (size_t i = 0; i < peers.size(); ++i) {
     if (i >= list.size() || list[i].value("peer", "") != peers[i])
       throw ToolError(kExitFailure, "--peers: timing.py gave no result for " + peers[i]);
+    if (list[i].contains("seconds"))
+      list[i]["problem_tflops"] = problem.flops() / list[i].at("seconds").get<double>() * 1e-12;
   }
   return list;
 }

@@ -13,8 +13,13 @@ namespace flydsl::tools {
 // "aiter,triton" as a list; refuses unknown, empty and repeated names.
 std::vector<std::string> parse_peers(const std::string &text);
 
-// An object for each of `peers` in their order, for TimingReport::peers. Throws ToolError if the launcher or the kernels
-// are not there, saying where they were looked for and how to get them.
+// Runs timing.py of test/emulator/peers on this emulator: its lines of JSON. Throws ToolError if the launcher or
+// the kernels are not there, saying where they were looked for and how to get them, or if it fails; `option` is what
+// asked for it, for the message.
+nlohmann::json run_timing_script(const std::string &option, const EmulatorLibrary &emulator,
+                                 const std::vector<std::string> &arguments);
+
+// An object for each of `peers` in their order, for TimingReport::peers.
 nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
                            const Problem &problem, const std::vector<std::string> &peers);
 

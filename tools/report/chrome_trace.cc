@@ -57,6 +57,13 @@ class Writer {
   std::string text_;
 };
 
+// The model counts matrix instructions among the vector ones, but they run beside each other.
+std::string unit_of(const TimelineEvent &event, const ProfiledOperation &operation) {
+  const bool matrix =
+      operation.text.starts_with("v_mfma") || operation.text.starts_with("v_smfmac");
+  return matrix ? "matrix" : event.category;
+}
+
 }  // namespace
 
 std::string chrome_trace(const TimingReport &report, size_t limit) {
@@ -100,18 +107,19 @@ std::string chrome_trace(const TimingReport &report, size_t limit) {
   writer.name_process(units_process, "units (modelled)");
   for (const size_t index : order) {
     const TimelineEvent &event = timeline[index];
-    std::vector<Track> &unit = units[{event.category, event.simd}];
+    const ProfiledOperation &operation = report.profile[event.operation];
+    const std::string name = unit_of(event, operation);
+    std::vector<Track> &unit = units[{name, event.simd}];
     auto track = std::find_if(unit.begin(), unit.end(),
                               [&](const Track &t) { return t.free_from <= event.begin; });
     if (track == unit.end()) {
       track = unit.insert(track, {++tracks, 0});
       writer.name_track(units_process, tracks,
-                        format("%s, SIMD %u", event.category.c_str(), event.simd) +
+                        format("%s, SIMD %u", name.c_str(), event.simd) +
                             (unit.size() > 1 ? format(" (%zu)", unit.size()) : ""));
     }
     track->free_from = event.end;
-    writer.event(units_process, track->id, event.begin, event.end, report.profile[event.operation],
-                 event.category);
+    writer.event(units_process, track->id, event.begin, event.end, operation, name);
   }
 
   const nlohmann::json about = {{"modelled", true},

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 }
 
 const Json &member(const Json &object, const char *key) {
-  if (!object.is_object()) fail(std::string("has no object around '") + key + "'");
+  if (!object.is_object()) fail(std::string("has no object that holds '") + key + "'");
   const auto found = object.find(key);
   if (found == object.end()) fail(std::string("has no '") + key + "'");
   return *found;
@@ -41,6 +41,12 @@ std::string text(const Json &object, const char *key) {
   return value.get<std::string>();
 }
 
+const Json &named(const Json &object, const char *key) {
+  const Json &value = member(object, key);
+  if (!value.is_object()) fail(std::string("has no object in '") + key + "'");
+  return value;
+}
+
 const Json &list(const Json &object, const char *key) {
   const Json &value = member(object, key);
   if (!value.is_array()) fail(std::string("has no list in '") + key + "'");
@@ -48,10 +54,8 @@ const Json &list(const Json &object, const char *key) {
 }
 
 NamedValues named_values(const Json &object, const char *key) {
-  const Json &values = member(object, key);
-  if (!values.is_object()) fail(std::string("has no object in '") + key + "'");
   NamedValues result;
-  for (const auto &[name, value] : values.items())
+  for (const auto &[name, value] : named(object, key).items())
     result.emplace_back(name, number_of(value, std::string(key) + "." + name));
   return result;
 }
@@ -101,8 +105,8 @@ void read_problem(const Json &json, TimingReport &report) {
   report.op = text(json, "operator");
   report.backend = text(json, "backend");
   report.data = text(json, "data");
-  for (const auto &[name, value] : member(json, "inputs").items())
-    report.inputs.emplace_back(name, value.get<std::string>());
+  for (const auto &[name, value] : named(json, "inputs").items())
+    report.inputs.emplace_back(name, text(json.at("inputs"), name.c_str()));
   report.settings = list(json, "settings").get<std::vector<std::string>>();
   report.problem_flops = number(json, "problem_flops");
   report.problem_tflops = number(json, "problem_tflops");
@@ -146,16 +150,17 @@ TimingReport parse_timing_report(const Json &json) {
   report.hbm_gb_per_s = number(json, "hbm_gb_per_s");
   report.l2_hit_rate = number(json, "l2_hit_rate");
   report.idle = number(json, "idle");
-  report.peak_tflops = number(member(json, "peak"), "tflops");
-  report.peak_hbm_gb_per_s = number(member(json, "peak"), "hbm_gb_per_s");
+  const Json &peak = named(json, "peak");
+  report.peak_tflops = number(peak, "tflops");
+  report.peak_hbm_gb_per_s = number(peak, "hbm_gb_per_s");
   report.utilisation = named_values(json, "utilisation");
-  const Json &occupancy = member(json, "occupancy");
+  const Json &occupancy = named(json, "occupancy");
   report.groups_per_compute_unit = count(occupancy, "groups_per_compute_unit");
   report.waves_per_simd = count(occupancy, "waves_per_simd");
   report.occupancy_limit = text(occupancy, "limit");
   report.groups = count(json, "groups");
   report.groups_sampled = count(json, "groups_sampled");
-  for (const auto &[name, value] : member(json, "lds_hypotheses").items())
+  for (const auto &[name, value] : named(json, "lds_hypotheses").items())
     report.lds_hypotheses.push_back({name, number(value, "seconds"), number(value, "tflops")});
   report.stalls = largest_first(named_values(json, "stalls"));
   if (json.contains("profile")) read_detail(json, report);
