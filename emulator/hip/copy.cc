@@ -131,6 +131,22 @@ hipError_t submit(Work work, hipStream_t handle, Wait wait) {
 
 }  // namespace
 
+hipError_t boxes_of(const hipMemcpy3DParms *p, Box *to, Box *from) {
+  if (p == nullptr) return fail(hipErrorInvalidValue, "the parameters are null");
+  if (p->srcArray != nullptr || p->dstArray != nullptr)
+    return fail(hipErrorNotSupported, "hipArrays are not emulated");
+  const auto place = [](const hipPitchedPtr &pointer, const hipPos &at) {
+    Box box = {pointer.ptr, pointer.pitch, pointer.pitch * pointer.ysize};
+    if (box.data != nullptr)
+      box.data =
+          static_cast<char *>(box.data) + at.z * box.slice_pitch + at.y * box.row_pitch + at.x;
+    return box;
+  };
+  *to = place(p->dstPtr, p->dstPos);
+  *from = place(p->srcPtr, p->srcPos);
+  return hipSuccess;
+}
+
 hipError_t make_copy(const Box &to, const Box &from, const hipExtent &bytes, hipMemcpyKind kind,
                      Work *work, bool *pageable) {
   *pageable = false;

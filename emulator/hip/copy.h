@@ -17,6 +17,9 @@ struct Box {
   size_t slice_pitch = 0;
 };
 
+// The boxes of HIP's three-dimensional copies; refuses hipArrays.
+hipError_t boxes_of(const hipMemcpy3DParms *parameters, Box *to, Box *from);
+
 enum class Wait : bool { kNo, kYes };
 
 // Checks, and makes the work; `work->run` stays empty when there is nothing to copy.

@@ -12,18 +12,34 @@ namespace {
 constexpr size_t kPitchUnitBytes = 256;
 
 hipError_t copy_3d(const hipMemcpy3DParms *p, hipStream_t stream, Wait wait) {
+  Box to, from;
+  const hipError_t error = boxes_of(p, &to, &from);
+  return error == hipSuccess ? copy(to, from, p->extent, p->kind, stream, wait) : error;
+}
+
+// One end of hipMemcpyParam2D.
+hipError_t end_of(const char *what, hipMemoryType type, void *host, void *device, size_t pitch,
+                  size_t x, size_t y, Box *box) {
+  if (type != hipMemoryTypeHost && type != hipMemoryTypeDevice && type != hipMemoryTypeUnified)
+    return fail(hipErrorNotSupported,
+                "%s memory type %u; 1 (host), 2 (device) and 11 (unified) are emulated", what,
+                static_cast<unsigned>(type));
+  void *const start = type == hipMemoryTypeHost ? host : device;
+  *box = {start, pitch, 0};
+  if (start != nullptr) box->data = static_cast<char *>(start) + y * pitch + x;
+  return hipSuccess;
+}
+
+hipError_t copy_parameters(const hip_Memcpy2D *p, hipStream_t stream, Wait wait) {
   if (p == nullptr) return fail(hipErrorInvalidValue, "the parameters are null");
-  if (p->srcArray != nullptr || p->dstArray != nullptr)
-    return fail(hipErrorNotSupported, "hipArrays are not emulated");
-  const auto place = [](const hipPitchedPtr &pointer, const hipPos &at) {
-    Box box = {pointer.ptr, pointer.pitch, pointer.pitch * pointer.ysize};
-    if (box.data != nullptr)
-      box.data =
-          static_cast<char *>(box.data) + at.z * box.slice_pitch + at.y * box.row_pitch + at.x;
-    return box;
-  };
-  return copy(place(p->dstPtr, p->dstPos), place(p->srcPtr, p->srcPos), p->extent, p->kind, stream,
-              wait);
+  Box to, from;
+  hipError_t error = end_of("source", p->srcMemoryType, const_cast<void *>(p->srcHost),
+                            p->srcDevice, p->srcPitch, p->srcXInBytes, p->srcY, &from);
+  if (error == hipSuccess)
+    error = end_of("destination", p->dstMemoryType, p->dstHost, p->dstDevice, p->dstPitch,
+                   p->dstXInBytes, p->dstY, &to);
+  if (error != hipSuccess) return error;
+  return copy(to, from, {p->WidthInBytes, p->Height, 1}, hipMemcpyDefault, stream, wait);
 }
 
 hipError_t copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -94,6 +110,10 @@ FLYDSL_EMU_EXPORT hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters) {
   return api_call([&] { return copy_3d(parameters, nullptr, Wait::kYes); });
 }
 
+FLYDSL_EMU_EXPORT hipError_t hipMemcpyParam2D(const hip_Memcpy2D *parameters) {
+  return api_call([&] { return copy_parameters(parameters, nullptr, Wait::kYes); });
+}
+
 FLYDSL_EMU_EXPORT hipError_t hipMemset2D(void *to, size_t pitch, int value, size_t width,
                                          size_t height) {
   return api_call([&] { return fill_2d(to, pitch, value, width, height, nullptr, Wait::kYes); });
@@ -114,6 +134,11 @@ FLYDSL_EMU_EXPORT hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const v
 FLYDSL_EMU_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters,
                                               hipStream_t stream) {
   return api_call([&] { return copy_3d(parameters, stream, Wait::kNo); });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D *parameters,
+                                                   hipStream_t stream) {
+  return api_call([&] { return copy_parameters(parameters, stream, Wait::kNo); });
 }
 
 FLYDSL_EMU_EXPORT hipError_t hipMemset2DAsync(void *to, size_t pitch, int value, size_t width,

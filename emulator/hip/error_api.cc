@@ -78,6 +78,9 @@ constexpr ErrorText kErrorTexts[] = {
      "operation not permitted on an event last recorded in a capturing stream"},
     {hipErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread",
      "attempt to terminate a thread-local capture sequence from another thread"},
+    {hipErrorGraphExecUpdateFailure, "hipErrorGraphExecUpdateFailure",
+     "the graph update was not performed because it included changes which violated constraints "
+     "specific to instantiated graph update"},
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
 

@@ -56,4 +56,43 @@ std::shared_ptr<Graph> graph_or_fail(hipGraph_t handle, hipError_t *error) {
   return graph;
 }
 
+std::shared_ptr<GraphExec> graph_exec_or_fail(hipGraphExec_t handle, hipError_t *error) {
+  std::shared_ptr<GraphExec> exec = graph_execs().find(handle);
+  if (!exec)
+    *error = fail(hipErrorInvalidValue, "executable graph %p does not exist",
+                  static_cast<void *>(handle));
+  return exec;
+}
+
+void GraphExec::refresh() {
+  auto next = std::make_shared<std::vector<Work>>();
+  for (const size_t i : order)
+    if (nodes[i].work.run) next->push_back(nodes[i].work);
+  works = std::move(next);
+}
+
+std::shared_ptr<GraphExec> instantiated(hipGraph_t handle, hipError_t *error) {
+  const std::shared_ptr<Graph> graph = graph_or_fail(handle, error);
+  if (!graph) return nullptr;
+  std::lock_guard<std::mutex> lock(graph->mutex);
+  std::map<const GraphNode *, size_t> places;
+  auto exec = std::make_shared<GraphExec>();
+  for (const std::shared_ptr<GraphNode> &node : graph->nodes) {
+    places[node.get()] = exec->nodes.size();
+    exec->nodes.push_back({node, node->work, {}});
+  }
+  for (GraphExec::Node &node : exec->nodes) {
+    for (const GraphNode *earlier : node.original->after) node.after.push_back(places.at(earlier));
+    std::sort(node.after.begin(), node.after.end());
+  }
+  bool cyclic = false;
+  for (const GraphNode *node : in_order(*graph, &cyclic)) exec->order.push_back(places.at(node));
+  if (cyclic) {
+    *error = fail(hipErrorInvalidValue, "the nodes of the graph depend on each other in a circle");
+    return nullptr;
+  }
+  exec->refresh();
+  return exec;
+}
+
 }  // namespace flydsl::emu::hip

@@ -13,15 +13,8 @@ hipError_t instantiate(hipGraphExec_t *exec_handle, hipGraph_t handle, char *log
   if (log != nullptr && log_bytes != 0) *log = 0;
   if (exec_handle == nullptr) return fail(hipErrorInvalidValue, "the result is null");
   hipError_t error = hipSuccess;
-  const std::shared_ptr<Graph> graph = graph_or_fail(handle, &error);
-  if (!graph) return error;
-  std::lock_guard<std::mutex> lock(graph->mutex);
-  bool cyclic = false;
-  auto exec = std::make_shared<GraphExec>();
-  for (const GraphNode *node : in_order(*graph, &cyclic))
-    if (node->work.run) exec->works.push_back(node->work);
-  if (cyclic) {
-    error = fail(hipErrorInvalidValue, "the nodes of the graph depend on each other in a circle");
+  std::shared_ptr<GraphExec> exec = instantiated(handle, &error);
+  if (!exec) {
     if (log != nullptr && log_bytes != 0) std::snprintf(log, log_bytes, "%s", last_explanation());
     return error;
   }
@@ -31,18 +24,17 @@ hipError_t instantiate(hipGraphExec_t *exec_handle, hipGraph_t handle, char *log
 }
 
 hipError_t launch(hipGraphExec_t handle, hipStream_t stream_handle) {
-  const std::shared_ptr<GraphExec> exec = graph_execs().find(handle);
-  if (!exec)
-    return fail(hipErrorInvalidValue, "executable graph %p does not exist",
-                static_cast<void *>(handle));
   hipError_t error = hipSuccess;
+  const std::shared_ptr<GraphExec> exec = graph_exec_or_fail(handle, &error);
+  if (!exec) return error;
   const std::shared_ptr<Stream> stream = stream_or_fail(stream_handle, &error);
   if (!stream) return error;
   Work work;
   work.type = hipGraphNodeTypeGraph;  // should the stream be captured itself
-  work.run = [exec] {
+  std::lock_guard<std::mutex> lock(exec->mutex);
+  work.run = [works = exec->works] {
     hipError_t result = hipSuccess;
-    for (const Work &node : exec->works) {
+    for (const Work &node : *works) {
       result = node.run();
       if (result != hipSuccess) break;
     }
@@ -128,11 +120,8 @@ FLYDSL_EMU_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t str
 
 FLYDSL_EMU_EXPORT hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream) {
   return api_call([&] {
-    if (!graph_execs().find(exec))
-      return fail(hipErrorInvalidValue, "executable graph %p does not exist",
-                  static_cast<void *>(exec));
     hipError_t error = hipSuccess;
-    stream_or_fail(stream, &error);
+    if (graph_exec_or_fail(exec, &error)) stream_or_fail(stream, &error);
     return error;
   });
 }

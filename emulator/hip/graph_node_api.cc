@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "emulator/hip/api_call.h"
-#include "emulator/hip/copy.h"
 #include "emulator/hip/graph.h"
-#include "emulator/hip/launch.h"
+#include "emulator/hip/graph_work.h"
 
 namespace flydsl::emu::hip {
 namespace {
@@ -45,30 +44,8 @@ hipError_t add(const Place &place, Work work) {
   return hipSuccess;
 }
 
-hipError_t add_kernel(const Place &place, const hipKernelNodeParams *p) {
-  if (p == nullptr) return fail(hipErrorInvalidValue, "the parameters are null");
-  hipError_t error = hipSuccess;
-  Device *device = current_device_or_fail(&error);
-  if (device == nullptr) return error;
-  const std::shared_ptr<Function> function = function_or_fail(p->func, *device, &error);
-  if (!function) return error;
-  Work work;
-  error = make_launch(
-      function,
-      launch_request(p->gridDim, p->blockDim, p->sharedMemBytes, p->kernelParams, p->extra),
-      *device, nullptr, &work);
-  return error == hipSuccess ? add(place, std::move(work)) : error;
-}
-
-hipError_t add_fill(const Place &place, const hipMemsetParams *p) {
-  if (p == nullptr) return fail(hipErrorInvalidValue, "the parameters are null");
-  if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4)
-    return fail(hipErrorInvalidValue, "elements of %u bytes, 1, 2 and 4 are allowed",
-                p->elementSize);
-  Work work;
-  const hipError_t error =
-      make_fill({p->dst, p->pitch, 0}, p->value, p->elementSize, {p->width, p->height, 1}, &work);
-  return error == hipSuccess ? add(place, std::move(work)) : error;
+hipError_t add(const Place &place, hipError_t error, Work *work) {
+  return error == hipSuccess ? add(place, std::move(*work)) : error;
 }
 
 }  // namespace
@@ -79,13 +56,28 @@ using namespace flydsl::emu::hip;
 FLYDSL_EMU_EXPORT hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
                                                    const hipGraphNode_t *after, size_t after_count,
                                                    const hipKernelNodeParams *parameters) {
-  return api_call([&] { return add_kernel({node, graph, after, after_count}, parameters); });
+  return api_call([&] {
+    Work work;
+    return add({node, graph, after, after_count}, make_kernel_work(parameters, &work), &work);
+  });
 }
 
 FLYDSL_EMU_EXPORT hipError_t hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph,
                                                    const hipGraphNode_t *after, size_t after_count,
                                                    const hipMemsetParams *parameters) {
-  return api_call([&] { return add_fill({node, graph, after, after_count}, parameters); });
+  return api_call([&] {
+    Work work;
+    return add({node, graph, after, after_count}, make_fill_work(parameters, &work), &work);
+  });
+}
+
+FLYDSL_EMU_EXPORT hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph,
+                                                   const hipGraphNode_t *after, size_t after_count,
+                                                   const hipMemcpy3DParms *parameters) {
+  return api_call([&] {
+    Work work;
+    return add({node, graph, after, after_count}, make_copy_work(parameters, &work), &work);
+  });
 }
 
 FLYDSL_EMU_EXPORT hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph,
@@ -94,10 +86,8 @@ FLYDSL_EMU_EXPORT hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGr
                                                      size_t bytes, hipMemcpyKind kind) {
   return api_call([&] {
     Work work;
-    bool pageable = false;
-    const hipError_t error = make_copy({to, 0, 0}, {const_cast<void *>(from), 0, 0}, {bytes, 1, 1},
-                                       kind, &work, &pageable);
-    return error == hipSuccess ? add({node, graph, after, after_count}, std::move(work)) : error;
+    return add({node, graph, after, after_count}, make_copy_work(to, from, bytes, kind, &work),
+               &work);
   });
 }
 
@@ -105,15 +95,8 @@ FLYDSL_EMU_EXPORT hipError_t hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_
                                                  const hipGraphNode_t *after, size_t after_count,
                                                  const hipHostNodeParams *parameters) {
   return api_call([&] {
-    if (parameters == nullptr || parameters->fn == nullptr)
-      return fail(hipErrorInvalidValue, "the function is null");
     Work work;
-    work.type = hipGraphNodeTypeHost;
-    work.run = [p = *parameters] {
-      p.fn(p.userData);
-      return hipSuccess;
-    };
-    return add({node, graph, after, after_count}, std::move(work));
+    return add({node, graph, after, after_count}, make_host_work(parameters, &work), &work);
   });
 }
 

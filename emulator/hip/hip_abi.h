@@ -48,6 +48,7 @@ enum hipError_t : uint32_t {
   hipErrorStreamCaptureImplicit = 906,
   hipErrorCapturedEvent = 907,
   hipErrorStreamCaptureWrongThread = 908,
+  hipErrorGraphExecUpdateFailure = 910,
   hipErrorUnknown = 999,
 };
 
@@ -137,6 +138,7 @@ enum hipMemoryType : uint32_t {
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
   hipMemoryTypeManaged = 3,
+  hipMemoryTypeUnified = 11,
 };
 
 struct hipPointerAttribute_t {
@@ -169,6 +171,13 @@ enum hipGraphNodeType : uint32_t {
   hipGraphNodeTypeEmpty = 6,
 };
 
+enum hipGraphExecUpdateResult : uint32_t {
+  hipGraphExecUpdateSuccess = 0,
+  hipGraphExecUpdateError = 1,
+  hipGraphExecUpdateErrorTopologyChanged = 2,
+  hipGraphExecUpdateErrorNodeTypeChanged = 3,
+};
+
 struct dim3 {
   uint32_t x, y, z;
 };
@@ -191,6 +200,17 @@ struct hipMemcpy3DParms {
   hipPitchedPtr dstPtr;
   hipExtent extent;
   hipMemcpyKind kind;
+};
+
+struct hip_Memcpy2D {
+  size_t srcXInBytes, srcY;
+  hipMemoryType srcMemoryType;
+  const void *srcHost;
+  void *srcDevice, *srcArray;
+  size_t srcPitch, dstXInBytes, dstY;
+  hipMemoryType dstMemoryType;
+  void *dstHost, *dstDevice, *dstArray;
+  size_t dstPitch, WidthInBytes, Height;
 };
 
 struct hipFuncAttributes {

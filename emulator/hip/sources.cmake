@@ -16,11 +16,14 @@ set(FLYDSL_EMU_HIP_SOURCES
   hip/graph.cc
   hip/graph_api.cc
   hip/graph_node_api.cc
+  hip/graph_update_api.cc
+  hip/graph_work.cc
   hip/hiprtc_api.cc
   hip/hiprtc_compiler.cc
   hip/kernel_arguments.cc
   hip/launch.cc
   hip/launch_api.cc
+  hip/launch_timing.cc
   hip/memory_api.cc
   hip/memory_pool.cc
   hip/module_api.cc
@@ -31,4 +34,5 @@ set(FLYDSL_EMU_HIP_SOURCES
   hip/stream.cc
   hip/stream_api.cc
   hip/symbol_api.cc
+  hip/timing_api.cc
 )

@@ -16,6 +16,8 @@ FLYDSL_HIP_FUNCTION(hipMallocManaged, void **, size_t, unsigned)
 FLYDSL_HIP_FUNCTION(hipHostRegister, void *, size_t, unsigned)
 FLYDSL_HIP_FUNCTION(hipHostUnregister, void *)
 FLYDSL_HIP_FUNCTION(hipMallocPitch, void **, size_t *, size_t, size_t)
+FLYDSL_HIP_FUNCTION(hipMemcpyParam2D, const hip_Memcpy2D *)
+FLYDSL_HIP_FUNCTION(hipMemcpyParam2DAsync, const hip_Memcpy2D *, hipStream_t)
 FLYDSL_HIP_FUNCTION(hipMemcpy2D, void *, size_t, const void *, size_t, size_t, size_t,
                     hipMemcpyKind)
 FLYDSL_HIP_FUNCTION(hipMemset2D, void *, size_t, int, size_t, size_t)
@@ -109,6 +111,51 @@ TEST(MemoryKinds, TwoDimensions) {
       << "past the end";
   EXPECT_CALL(hipErrorInvalidValue, hipMemset2D(d, SIZE_MAX / 2, 0, kWidth, size_t{4}));
   EXPECT_HIP(hipSuccess, hipFree(device));
+}
+
+// A structure for each end: memory type, address, offset of the box.
+TEST(MemoryKinds, TwoDimensionsByStructure) {
+  constexpr size_t kRow = 32, kRows = 4, kWidth = 8, kHeight = 2;
+  std::vector<char> in(kRow * kRows), out(kRow * kRows, 9);
+  std::iota(in.begin(), in.end(), 0);
+  const DeviceArray<char> device(std::vector<char>(kRow * kRows, 7));
+  hip_Memcpy2D up = {};
+  up.srcMemoryType = hipMemoryTypeHost;
+  up.srcHost = in.data();
+  up.srcPitch = up.dstPitch = kRow;
+  up.srcXInBytes = 3;
+  up.srcY = 1;
+  up.dstMemoryType = hipMemoryTypeDevice;
+  up.dstDevice = device.get();
+  up.dstXInBytes = 5;
+  up.dstY = 2;
+  up.WidthInBytes = kWidth;
+  up.Height = kHeight;
+  ASSERT_CALL(hipSuccess, hipMemcpyParam2D(static_cast<const hip_Memcpy2D *>(&up)));
+  const std::vector<char> got = device.values();
+  for (size_t y = 0; y < kRows; ++y)
+    for (size_t x = 0; x < kRow; ++x) {
+      const bool inside = y >= 2 && x >= 5 && x < 5 + kWidth;
+      EXPECT_EQ(got[y * kRow + x], inside ? in[(y - 1) * kRow + x - 2] : 7) << x << " " << y;
+    }
+  hip_Memcpy2D down = {};
+  down.srcMemoryType = hipMemoryTypeUnified;
+  down.srcDevice = device.get();
+  down.dstMemoryType = hipMemoryTypeHost;
+  down.dstHost = out.data();
+  down.srcPitch = down.dstPitch = down.WidthInBytes = kRow;
+  down.Height = kRows;
+  ASSERT_CALL(hipSuccess,
+              hipMemcpyParam2DAsync(static_cast<const hip_Memcpy2D *>(&down), hipStream_t{}));
+  ASSERT_HIP(hipSuccess, hipDeviceSynchronize());
+  EXPECT_EQ(out, got);
+  down.dstMemoryType = static_cast<hipMemoryType>(10);
+  EXPECT_CALL(hipErrorNotSupported, hipMemcpyParam2D(static_cast<const hip_Memcpy2D *>(&down)))
+      << "arrays";
+  EXPECT_CALL(hipErrorInvalidValue, hipMemcpyParam2D(static_cast<const hip_Memcpy2D *>(nullptr)));
+  up.Height = kRows;
+  EXPECT_CALL(hipErrorInvalidValue, hipMemcpyParam2D(static_cast<const hip_Memcpy2D *>(&up)))
+      << "past the end";
 }
 
 TEST(MemoryKinds, ThreeDimensions) {
