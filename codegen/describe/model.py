@@ -8,7 +8,12 @@ ARGUMENT_TYPES = {
     "const void *": 8,
     "void *": 8,
     "float *": 8,
+    "const float *": 8,
+    "const int32_t *": 8,
+    "const uint64_t *": 8,
+    "uint64_t *": 8,
     "int64_t": 8,
+    "uint64_t": 8,
     "int32_t": 4,
     "uint32_t": 4,
     "float": 4,
@@ -38,11 +43,21 @@ class KeyField:
 
 
 @dataclass(frozen=True)
-class Instance:
-    """One kernel: template parameters, the key it serves and how it is launched."""
+class Table:
+    """Constants that the host shares with the description: an X-macro of the generated header, X(row) per row."""
 
     name: str
-    template: str  # what follows the entry template's name in the instance source
+    comment: str
+    rows: Tuple[Tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One kernel: its code, the key it serves and how it is launched."""
+
+    name: str
+    header: str  # under kernels/
+    entry: str  # C++ template with its arguments, which the instance calls
     key: Tuple[Tuple[str, int], ...]  # functional-key field -> value; fields left out are 0
     preference: int  # candidates of one key are tried in ascending order
     align_bytes: int  # of base pointers and of all non-unit strides
@@ -59,9 +74,8 @@ class Operator:
     """An operator: its kernels' arguments, its functional key and its instances per architecture."""
 
     name: str
-    header: str  # under kernels/
-    entry: str  # C++ template that instances call
     grid_rule: str  # docs/archive-format.md
     arguments: Tuple[Argument, ...]
     key_fields: Tuple[KeyField, ...]
     instances: Callable[[str], Tuple[Instance, ...]]  # architecture -> kernels
+    tables: Tuple[Table, ...] = ()

@@ -1,5 +1,7 @@
 """abi.h and <op>_kernarg.h: C11 and C++20, host and device."""
 
+import re
+
 from .layout import abi_id, c_declaration, hex64, layout_id, offsets
 from .output import banner
 
@@ -8,6 +10,7 @@ _PREDEFINED = {
     "int64_t": "__INT64_TYPE__",
     "int32_t": "__INT32_TYPE__",
     "uint32_t": "__UINT32_TYPE__",
+    "uint64_t": "__UINT64_TYPE__",
 }
 
 _STATIC_ASSERT = """\
@@ -38,8 +41,7 @@ def abi_header(operators):
 
 
 def _field_line(argument):
-    c_type = _PREDEFINED.get(argument.c_type)
-    declaration = f"{c_type} {argument.name}" if c_type else c_declaration(argument)
+    declaration = re.sub(r"\bu?int\d+_t\b", lambda m: _PREDEFINED[m.group()], c_declaration(argument))
     comment = f" /* {argument.comment} */" if argument.comment else ""
     return f"  {declaration};{comment}"
 
@@ -60,6 +62,16 @@ static inline __UINT64_TYPE__ flydsl_aot_{op.name}_key(
     {separator.join(parameters)}) {{
   return {(" |" + chr(10) + "         ").join(terms)};
 }}"""
+
+
+def _table(op, table):
+    rows = " \\\n".join(f"  X({', '.join(map(str, row))})" for row in table.rows)
+    return f"""\
+/* {table.comment} */
+#define FLYDSL_AOT_{op.name.upper()}_{table.name.upper()}(X) \\
+{rows}
+
+"""
 
 
 def kernarg_header(op):
@@ -88,7 +100,7 @@ FLYDSL_AOT_KERNARG_ASSERT(sizeof({struct}) == {size}, "size");
 {asserts}
 #undef FLYDSL_AOT_KERNARG_ASSERT
 
-{_key_function(op)}
+{"".join(_table(op, table) for table in op.tables)}{_key_function(op)}
 
 #endif
 """

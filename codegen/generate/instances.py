@@ -15,12 +15,12 @@ def source(op, instance):
     block = instance.block[0] * instance.block[1] * instance.block[2]
     return f"""\
 // {banner()}
-#include "{op.header}"
+#include "{instance.header}"
 
 using namespace flydsl::kernels;
 
 extern "C" FLYDSL_KERNEL({block}, {instance.waves_per_simd}) void {instance.name}(
     flydsl_aot_{op.name}_kernarg args) {{
-  {op.entry}{instance.template}(args);
+  {instance.entry}(args);
 }}
 """

@@ -41,21 +41,21 @@ typedef struct flydsl_aot_attention_forward_params {
                               fp32 (|scale| < 2.358e38); 0 is taken as 0, there is no default */
   flydsl_aot_tensor q;     /* (B, Hq, Sq, D), fp16 or bf16 */
   flydsl_aot_tensor k;     /* (B, Hkv, Sk, D), same dtype; Hq a multiple of Hkv */
-  flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), same dtype; in this version Dv == D */
+  flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), same dtype; D and Dv may differ */
   flydsl_aot_tensor out;   /* (B, Hq, Sq, Dv), same dtype; may not overlap an input or itself */
   flydsl_aot_tensor lse;   /* optional: (B, Hq, Sq), fp32, natural logarithm */
   flydsl_aot_mask mask;
   void *workspace;         /* device memory; NULL when the query asks for none */
   uint64_t workspace_bytes;
 } flydsl_aot_attention_forward_params;
-/* mask: right may be any bound; a left bound that hides a key (a window) is UNSUPPORTED_FEATURE in this version. A
- * bound that hides no key of this problem is taken as no bound.
+/* mask: both bounds may be any; one that hides no key of this problem is taken as no bound.
  * Output layout: the axes of out and of lse are nested, i.e. sorted by stride, each stride is at least the
  * span of the axes below it, so that no element is written twice (INVALID_STRIDE). Overlap of out or lse
  * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or a tensor
  * without gaps that contains the first or last element of the other. Slices of one packed buffer interleave legally;
  * overlap between two such tensors is not detected and gives undefined results.
- * D is 64 or 128. The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
+ * D and Dv are any from 1 to 256. (Kernels exist for classes of head dims; others are padded inside the kernel of
+ * the next class, D and Dv 64 or 128 are the fastest.) The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
  * to its element size. Sq, Sk, B and Hq at most 2^30, and
  * ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
 

@@ -14,6 +14,7 @@
 
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/outputs.hip.h"
+#include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
 #include "attention_forward/softmax.hip.h"
@@ -57,7 +58,7 @@ struct Wave {
     // Later waves of the work-group may see a tile of which this one sees nothing.
     if (!tail || first_key <= last_row_last_key) {
       f32x16 s[2];
-      score_tile<Element, head_dim>(k_now + Layout::k_lane(lane), q, s);
+      score_tile<Element, Layout>(k_now + Layout::k_lane(lane), q, s);
       if (tail && first_key + kKeysOfTile - 1 > first_row_last_key)
         mask_tile(lane_last_key - first_key, s);
       // The first values are on their way while the weights are computed; not earlier, where their
@@ -65,9 +66,9 @@ struct Wave {
       const lds_ptr<const char> v_lane = v_now + Layout::v_lane(lane);
       u32x4 v[head_dim / 32], p[4];
       __builtin_amdgcn_sched_barrier(0);
-      read_values<head_dim>(v_lane, 0, v);
+      read_values<Layout>(v_lane, 0, v);
       weigh_tile<Element>(s, work.scale_log2, state, o, p);
-      accumulate_tile<Element, head_dim>(v_lane, v, p, o);
+      accumulate_tile<Element, Layout>(v_lane, v, p, o);
     }
     if (more) stager.finish(k_next, v_next);
   }
@@ -90,14 +91,15 @@ struct Wave {
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     const float factor = last_key < 0 ? 0.0f : reciprocal(sum);
-    store_row<Element, head_dim>(work.out + row * work.out_row_bytes, lane, write, factor, o);
+    store_row<Element>(work.out + row * work.out_row_bytes, lane, write, factor, o);
     if (work.lse && write && lane < 32)
       work.lse[row * work.lse_row_elements] =
           last_key < 0 ? -kInfinity : (state.reference + log2(sum)) * kLn2;
 
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
-      exact_row<Element, head_dim>(work, first_row + __builtin_ctz(exact_rows), lane);
+      exact_row(PlainRow<Element, head_dim, mask>(work, first_row + __builtin_ctz(exact_rows)),
+                lane);
   }
 };
 

@@ -2,8 +2,7 @@
 // element i of block b is head-dim element 32 b + 8 (i / 4) + 4 (l / 32) + i % 4.
 #pragma once
 
-#include "attention_forward/problem.hip.h"
-#include "attention_forward/tile_layout.hip.h"
+#include "common/lanes.hip.h"
 #include "common/lds.hip.h"
 #include "common/memory.hip.h"
 #include "common/mfma.hip.h"
@@ -11,11 +10,11 @@
 namespace flydsl::kernels {
 
 // The A operands of O^T = V^T P^T for 16 keys.
-template <int head_dim>
-FLYDSL_DEVICE void read_values(lds_ptr<const char> v_lane, int step, u32x4 (&v)[head_dim / 32]) {
-  using Layout = TileLayout<head_dim>;
+template <class Layout>
+FLYDSL_DEVICE void read_values(lds_ptr<const char> v_lane, int step,
+                               u32x4 (&v)[Layout::value_blocks]) {
 #pragma unroll
-  for (int block = 0; block < head_dim / 32; ++block) {
+  for (int block = 0; block < Layout::value_blocks; ++block) {
     const u32x2 low = read_transposed_b64(v_lane + Layout::v_immediate(step, 0, block));
     const u32x2 high = read_transposed_b64(v_lane + Layout::v_immediate(step, 1, block));
     v[block] = u32x4{low[0], low[1], high[0], high[1]};
@@ -23,27 +22,26 @@ FLYDSL_DEVICE void read_values(lds_ptr<const char> v_lane, int step, u32x4 (&v)[
 }
 
 // `v` holds the operands of the first 16 keys.
-template <class Element, int head_dim>
-FLYDSL_DEVICE void accumulate_tile(lds_ptr<const char> v_lane, u32x4 (&v)[head_dim / 32],
-                                   const u32x4 (&p)[4], f32x16 (&o)[head_dim / 32]) {
+template <class Element, class Layout>
+FLYDSL_DEVICE void accumulate_tile(lds_ptr<const char> v_lane, u32x4 (&v)[Layout::value_blocks],
+                                   const u32x4 (&p)[4], f32x16 (&o)[Layout::value_blocks]) {
 #pragma unroll
   for (int step = 0; step < 4; ++step) {
-    if (step != 0) read_values<head_dim>(v_lane, step, v);
+    if (step != 0) read_values<Layout>(v_lane, step, v);
 #pragma unroll
-    for (int block = 0; block < head_dim / 32; ++block)
+    for (int block = 0; block < Layout::value_blocks; ++block)
       o[block] = mfma_32x32x16<Element>(v[block], p[step], o[block]);
   }
 }
 
-// Stores factor * o of this lane's row as 16-byte pieces: lanes l and l + 32 hold alternate
-// quadruples of the row and exchange them first. All lanes must be active; `write` says whether the
-// lane stores.
-template <class Element, int head_dim>
-FLYDSL_DEVICE void store_row(global_ptr<char> row, u32 lane, bool write, float factor,
-                             const f32x16 (&o)[head_dim / 32]) {
-  u32x4 pieces[head_dim / 16];
+// factor * o of this lane's row in the element type, as 16-byte pieces: lanes l and l + 32 hold
+// alternate quadruples of the row and exchange them, so that piece n is elements 16 n + 8 (l / 32) +
+// 0..7. All lanes must be active.
+template <class Element, int blocks>
+FLYDSL_DEVICE void pieces_of_row(float factor, const f32x16 (&o)[blocks],
+                                 u32x4 (&pieces)[2 * blocks]) {
 #pragma unroll
-  for (int piece = 0; piece < head_dim / 16; ++piece) {
+  for (int piece = 0; piece < 2 * blocks; ++piece) {
     const f32x16 &block = o[piece / 2];
     const int i = piece % 2 * 8;
     const auto pair = [&](int j) {
@@ -53,9 +51,17 @@ FLYDSL_DEVICE void store_row(global_ptr<char> row, u32 lane, bool write, float f
     const u32x2 second = swap_halves(pair(2), pair(6));
     pieces[piece] = u32x4{first[0], second[0], first[1], second[1]};
   }
+}
+
+// Stores the row; `write` says whether the lane does.
+template <class Element, int blocks>
+FLYDSL_DEVICE void store_row(global_ptr<char> row, u32 lane, bool write, float factor,
+                             const f32x16 (&o)[blocks]) {
+  u32x4 pieces[2 * blocks];
+  pieces_of_row<Element>(factor, o, pieces);
   if (!write) return;
 #pragma unroll
-  for (int piece = 0; piece < head_dim / 16; ++piece)
+  for (int piece = 0; piece < 2 * blocks; ++piece)
     store_16_bytes(row + 32 * piece + 16 * (lane / 32), pieces[piece]);
 }
 

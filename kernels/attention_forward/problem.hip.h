@@ -37,18 +37,22 @@ struct Problem {
   }
 };
 
-// False when the work-group's number is past the last tile (grid rule linear_tiles,
-// docs/archive-format.md). Causal rows are walked longest first: the work-groups that start last
+// A work-group's number taken apart (grid rule linear_tiles, docs/archive-format.md). Numbers past
+// the last tile have row tiles past the last one.
+struct WorkNumber {
+  u32 head, batch, row_tile;
+};
+FLYDSL_DEVICE WorkNumber work_number(u32 grid_x, u32 heads, u32 batches) {
+  const u32 number = __builtin_amdgcn_workgroup_id_y() * grid_x + __builtin_amdgcn_workgroup_id_x();
+  return {number % heads, number / heads % batches, number / heads / batches};
+}
+
+// False when the work-group's number is past the last tile. Causal rows are walked longest first: the work-groups that start last
 // are then the short ones.
 template <Mask mask>
 FLYDSL_DEVICE bool find_work(const flydsl_aot_attention_forward_kernarg &args,
                              Problem<mask> &work) {
-  const u32 number =
-      __builtin_amdgcn_workgroup_id_y() * args.grid_x + __builtin_amdgcn_workgroup_id_x();
-  const u32 heads = args.heads_q, batches = args.batches;
-  const u32 head = number % heads;
-  const u32 batch = number / heads % batches;
-  u32 row_tile = number / heads / batches;
+  auto [head, batch, row_tile] = work_number(args.grid_x, args.heads_q, args.batches);
   if (row_tile >= args.row_tiles) return false;
   if constexpr (mask == Mask::causal) row_tile = args.row_tiles - 1 - row_tile;
 

@@ -12,11 +12,11 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int chunks, Mask mask>
-FLYDSL_DEVICE void apply_sign(const Problem<mask> &work, u32x4 (&q)[chunks]) {
-  if (FLYDSL_LIKELY(work.q_and != 0)) {
+template <class Element, int chunks>
+FLYDSL_DEVICE void apply_sign(u32 q_and, u32 q_xor, u32x4 (&q)[chunks]) {
+  if (FLYDSL_LIKELY(q_and != 0)) {
 #pragma unroll
-    for (u32x4 &chunk : q) chunk = (chunk & work.q_and) ^ work.q_xor;
+    for (u32x4 &chunk : q) chunk = (chunk & q_and) ^ q_xor;
     return;
   }
   constexpr u32 exponent = Element::exponent_bits;
@@ -39,7 +39,7 @@ FLYDSL_DEVICE void load_queries(const Problem<mask> &work, i32 row, u32 lane,
   const auto from = work.q + smaller(row, work.seq_q - 1) * work.q_row_bytes + 16 * (lane / 32);
 #pragma unroll
   for (int i = 0; i < head_dim / 16; ++i) q[i] = load_16_bytes(from + 32 * i);
-  apply_sign<Element>(work, q);
+  apply_sign<Element>(work.q_and, work.q_xor, q);
 }
 
 }  // namespace flydsl::kernels

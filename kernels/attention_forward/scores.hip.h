@@ -2,20 +2,17 @@
 // is key 32 b + 8 (i / 4) + 4 (l / 32) + i % 4 of the tile.
 #pragma once
 
-#include "attention_forward/problem.hip.h"
-#include "attention_forward/tile_layout.hip.h"
 #include "common/lds.hip.h"
 #include "common/math.hip.h"
 #include "common/mfma.hip.h"
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim>
-FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, const u32x4 (&q)[head_dim / 16],
+template <class Element, class Layout>
+FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, const u32x4 (&q)[Layout::score_steps],
                               f32x16 (&s)[2]) {
-  using Layout = TileLayout<head_dim>;
 #pragma unroll
-  for (int step = 0; step < head_dim / 16; ++step) {
+  for (int step = 0; step < Layout::score_steps; ++step) {
 #pragma unroll
     for (int block = 0; block < 2; ++block) {
       const u32x4 k = read_b128(k_lane + Layout::k_immediate(block, step));
@@ -24,17 +21,20 @@ FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, const u32x4 (&q)[head_
   }
 }
 
-// `last_key` is the last key of this tile that the lane's row may see, counted from the lane's
-// first.
-FLYDSL_DEVICE void mask_tile(i32 last_key, f32x16 (&s)[2]) {
+// The keys of this tile that the lane's row may see are first_key .. last_key, counted from the
+// lane's first.
+FLYDSL_DEVICE void mask_tile(i32 first_key, i32 last_key, f32x16 (&s)[2]) {
 #pragma unroll
   for (int block = 0; block < 2; ++block) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
       const i32 key = 32 * block + 8 * (i / 4) + i % 4;
-      s[block][i] = key <= last_key ? s[block][i] : -kInfinity;
+      s[block][i] = first_key <= key && key <= last_key ? s[block][i] : -kInfinity;
     }
   }
+}
+FLYDSL_DEVICE void mask_tile(i32 last_key, f32x16 (&s)[2]) {
+  mask_tile(0, last_key, s);
 }
 
 }  // namespace flydsl::kernels

@@ -27,7 +27,8 @@ constexpr float kHeadroom = 8.0f + kShift<Element>;
 
 struct RowState {
   float reference = kNoReference;
-  float sum = 0.0f;  // of the unrounded weights, this half-wave's keys only
+  float sum = 0.0f;            // of the unrounded weights, this half-wave's keys only
+  float highest = -kInfinity;  // score; NaNs left out
 };
 
 // Turns scores into the B operands of O^T = V^T P^T (order of keys: TileLayout::v_lane).
@@ -38,6 +39,7 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x
 #pragma unroll
   for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
   top = max_of_halves(top);
+  row.highest = larger(row.highest, top);
 
   const bool exceeds = fma(top, c, -row.reference) > kHeadroom<Element>;
   if (FLYDSL_UNLIKELY(ballot(exceeds) != 0)) {

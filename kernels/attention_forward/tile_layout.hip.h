@@ -21,6 +21,7 @@ struct TileLayout {
   // Whole lines, whole 32-column blocks of outputs, and one or more outputs a lane on the slow path.
   static_assert(head_dim % 64 == 0 && head_dim >= 64 && head_dim <= 512,
                 "attention_forward: the head dim must be a multiple of 64");
+  static constexpr int score_steps = head_dim / 16, value_blocks = head_dim / 32;
   static constexpr int row_bytes = 2 * head_dim;
   static constexpr int line_bytes = 1024;
   static constexpr int rows_of_line = line_bytes / row_bytes;

@@ -28,4 +28,10 @@ FLYDSL_DEVICE float to_float(u16 bits) {
   return static_cast<float>(bits_as<typename Element::scalar>(bits));
 }
 
+// Element i of 8 in four registers.
+template <class Element>
+FLYDSL_DEVICE float element_of(u32x4 chunk, int i) {
+  return to_float<Element>(static_cast<u16>(chunk[i / 2] >> (i % 2 * 16)));
+}
+
 }  // namespace flydsl::kernels

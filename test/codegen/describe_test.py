@@ -73,6 +73,11 @@ class Manifest(unittest.TestCase):
             for mask in ("none", "causal")
             for staging in ("direct", "staged")
         }
+        expected |= {
+            f"attention_forward_{dtype}_d{dims}_general_m128n64"
+            for dtype in ("bf16", "fp16")
+            for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256")
+        }
         self.assertEqual({name for name in names if name.startswith("attention_forward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}
         self.assertEqual(len(objects), len(names))
@@ -94,7 +99,17 @@ class Manifest(unittest.TestCase):
         for row in self.manifest["selection"]:
             if row["op"] == "attention_forward":
                 aligns = [candidate["align_bytes"] for candidate in row["candidates"]]
-                self.assertEqual(aligns, [16, 2])
+                self.assertEqual(aligns[-1], 2)
+                self.assertEqual(aligns, sorted(aligns, reverse=True))
+
+    def test_every_head_dim_class_has_its_general_instance(self):
+        (op,) = [op for op in OPERATORS if op.name == "attention_forward"]
+        (classes,) = [table.rows for table in op.tables if table.name == "head_dim_classes"]
+        general = {(dict(i.key)["head_dim_qk"], dict(i.key)["head_dim_v"])
+                   for i in op.instances(ARCH) if dict(i.key).get("general")}
+        self.assertEqual(set(classes), general)
+        for index, (qk, v) in enumerate(classes):  # none is hidden behind an earlier one
+            self.assertFalse([c for c in classes[:index] if qk <= c[0] and v <= c[1]])
 
     def test_abi_id_and_version_match_the_sources(self):
         self.assertEqual(self.manifest["abi_id"], layout.hex64(layout.abi_id(OPERATORS)))

@@ -27,6 +27,7 @@ inline flydsl_aot_mask causal_bottom_right() {
 struct AttentionCase {
   flydsl_aot_dtype dtype = FLYDSL_AOT_BF16;
   int64_t batches = 1, heads_q = 1, heads_kv = 1, seq_q = 1, seq_k = 1, head_dim = 64;
+  int64_t head_dim_v = 0;  // 0: as head_dim
   float scale = 0.125f;
   flydsl_aot_mask mask = no_mask();
   bool want_lse = true;
@@ -38,14 +39,16 @@ struct AttentionCase {
 
   // q, k and v filled by functions of (batch, head, position, channel).
   using Fill = std::function<float(int64_t, int64_t, int64_t, int64_t)>;
-  void fill_q(const Fill &fill) { q = filled(heads_q, seq_q, fill); }
-  void fill_k(const Fill &fill) { k = filled(heads_kv, seq_k, fill); }
-  void fill_v(const Fill &fill) { v = filled(heads_kv, seq_k, fill); }
+  void fill_q(const Fill &fill) { q = filled(heads_q, seq_q, head_dim, fill); }
+  void fill_k(const Fill &fill) { k = filled(heads_kv, seq_k, head_dim, fill); }
+  void fill_v(const Fill &fill) { v = filled(heads_kv, seq_k, value_dim(), fill); }
   // Standard normal values.
   void fill_random(Random &random);
+  int64_t value_dim() const { return head_dim_v ? head_dim_v : head_dim; }
 
  private:
-  std::vector<uint16_t> filled(int64_t heads, int64_t positions, const Fill &fill) const;
+  std::vector<uint16_t> filled(int64_t heads, int64_t positions, int64_t channels,
+                               const Fill &fill) const;
 };
 
 struct AttentionResult {
@@ -74,7 +77,8 @@ AttentionReference reference_of(const AttentionCase &c);
 bool same_bits(const AttentionResult &a, const AttentionResult &b);
 
 // Name of the instance that must serve a case: `staged` when something is not aligned to 16 bytes.
-// A mask that hides nothing (its first row sees the last key) is no mask.
+// A right bound that hides nothing (its first row sees the last key) is no mask; head dims other than
+// 64 and 128, and left bounds that hide something, take the general instance of their class.
 std::string instance_name(const AttentionCase &c, bool staged);
 
 // "B1 Hq2/1 Sq33 Sk65 D64 ..." for failure messages.

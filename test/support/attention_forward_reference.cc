@@ -25,8 +25,8 @@ std::vector<double> head_of(flydsl_aot_dtype dtype, const HostView &view, int64_
 
 bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys) {
   const int64_t position = mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? i + keys - rows : i;
-  if (mask.left != FLYDSL_AOT_UNLIMITED && j < position - mask.left) return false;
-  if (mask.right != FLYDSL_AOT_UNLIMITED && j > position + mask.right) return false;
+  if (mask.left != FLYDSL_AOT_UNLIMITED && position - j > mask.left) return false;
+  if (mask.right != FLYDSL_AOT_UNLIMITED && j - position > mask.right) return false;
   return true;
 }
 

@@ -87,7 +87,10 @@ const Row kRows[] = {
      FLYDSL_AOT_INVALID_SHAPE,
      {"q has rank 3", "(B, Hq, Sq, D)"},
      [](Params &p) { p.q.rank = 3; }},
-    {"k_absent", FLYDSL_AOT_INVALID_SHAPE, {"k is absent (rank 0)"}, [](Params &p) { p.k.rank = 0; }},
+    {"k_absent",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"k is absent (rank 0)"},
+     [](Params &p) { p.k.rank = 0; }},
     {"v_rank_huge",
      FLYDSL_AOT_INVALID_SHAPE,
      {"v has rank 1000000"},
@@ -141,18 +144,22 @@ const Row kRows[] = {
      {"Hkv = 0", "multiple"},
      [](Params &p) { p.k.sizes[1] = p.v.sizes[1] = 0; }},
     // head dims
-    {"dim_96",
+    {"dim_257",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-     {"D = 96", "64, 128"},
-     [](Params &p) { p.q.sizes[3] = p.k.sizes[3] = p.v.sizes[3] = p.out.sizes[3] = 96; }},
+     {"D = 257", "from 1", "256/256"},
+     [](Params &p) { p.q.sizes[3] = p.k.sizes[3] = p.v.sizes[3] = p.out.sizes[3] = 257; }},
     {"dim_alias",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
      {"D = 4160"},  // 64 in the key's 12 bits
      [](Params &p) { p.q.sizes[3] = p.k.sizes[3] = p.v.sizes[3] = p.out.sizes[3] = 4096 + 64; }},
     {"dim_v",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-     {"D = 64", "Dv = 128"},
-     [](Params &p) { p.v.sizes[3] = p.out.sizes[3] = 128; }},
+     {"D = 64", "Dv = 300", "256/256"},
+     [](Params &p) { p.v.sizes[3] = p.out.sizes[3] = 300; }},
+    {"dim_qk_0",
+     FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
+     {"D = 0", "Dv = 64"},
+     [](Params &p) { p.q.sizes[3] = p.k.sizes[3] = 0; }},
     {"dim_0_with_lse",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
      {"D = 0"},
@@ -335,12 +342,6 @@ const Row kRows[] = {
      {"mask.reserved is 1"},
      [](Params &p) {
        p.mask = {-1, -1, 0, 1};
-     }},
-    {"window",
-     FLYDSL_AOT_UNSUPPORTED_FEATURE,
-     {"mask.left is 128", "must be -1"},
-     [](Params &p) {
-       p.mask = {128, 0, 1, 0};
      }},
     // scale, workspace
     {"scale_nan", FLYDSL_AOT_INVALID_SCALE, {"nan"}, [](Params &p) { p.scale = NAN; }},

@@ -304,9 +304,50 @@ TEST_F(AttentionTest, LeftBoundThatHidesNoKeyIsNoBound) {
     params.mask = {row.left, FLYDSL_AOT_UNLIMITED, row.anchor, 0};
     flydsl_aot_query_result result;
     const auto status = library_.attention_forward_query(params, &result);
-    EXPECT_EQ(status.code(), row.hides ? FLYDSL_AOT_UNSUPPORTED_FEATURE : FLYDSL_AOT_OK);
-    EXPECT_STREQ(result.kernel, row.hides ? "" : "attention_forward_bf16_d64_none_direct");
+    EXPECT_EQ(status.code(), FLYDSL_AOT_OK);
+    EXPECT_STREQ(result.kernel, row.hides ? "attention_forward_bf16_d64_general"
+                                          : "attention_forward_bf16_d64_none_direct");
   }
+}
+
+TEST_F(AttentionTest, HeadDimClasses) {
+  const struct {
+    int64_t qk, v;
+    const char *kernel;
+  } rows[] = {
+      {64, 64, "d64_none_direct"},    {128, 128, "d128_none_direct"}, {1, 1, "d32_general"},
+      {32, 32, "d32_general"},        {33, 8, "d64_general"},         {64, 63, "d64_general"},
+      {72, 72, "d96_general"},        {8, 128, "d128_general"},       {128, 64, "d128_general"},
+      {192, 128, "d192x128_general"}, {161, 1, "d192x128_general"},   {192, 129, "d192_general"},
+      {160, 128, "d160_general"},     {200, 200, "d224_general"},     {1, 256, "d256_general"}};
+  for (const auto &row : rows) {
+    Params params = valid_params();
+    params.q = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {2, 6, 300, row.qk});
+    params.k = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {2, 2, 500, row.qk});
+    params.v = flydsl_aot::tensor(address(kV), FLYDSL_AOT_BF16, {2, 2, 500, row.v});
+    params.out = flydsl_aot::tensor(address(kOut), FLYDSL_AOT_BF16, {2, 6, 300, row.v});
+    const Kernarg kernarg = launch(params);
+    EXPECT_EQ(launched(), std::string("attention_forward_bf16_") + row.kernel + "_symbol")
+        << row.qk << " " << row.v;
+    EXPECT_EQ(kernarg.head_dim_qk, row.qk);
+    EXPECT_EQ(kernarg.head_dim_v, row.v);
+  }
+}
+
+TEST_F(AttentionTest, WindowBounds) {
+  Params params = valid_params();
+  params.mask = {100, 7, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+  Kernarg kernarg = launch(params);
+  EXPECT_EQ(kernarg.window_left, 100);
+  EXPECT_EQ(kernarg.window_right, 7);
+  EXPECT_EQ(kernarg.bottom_right, 1u);
+  params.mask = {0, INT64_MAX, FLYDSL_AOT_ANCHOR_TOP_LEFT, 0};
+  kernarg = launch(params);
+  EXPECT_EQ(kernarg.window_left, 0);
+  EXPECT_EQ(kernarg.window_right, 1 << 30);
+  EXPECT_EQ(kernarg.bottom_right, 0u);
+  params.mask.right = FLYDSL_AOT_UNLIMITED;
+  EXPECT_EQ(launch(params).window_right, -1);
 }
 
 TEST_F(AttentionTest, NoKernel) {

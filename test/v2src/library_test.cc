@@ -37,7 +37,7 @@ TEST_F(LibraryTest, Info) {
   EXPECT_EQ(info.archive_path, archive_path_);
   EXPECT_EQ(info.runtime_version, 70200007u);
   EXPECT_EQ(info.compute_units, 256u);
-  EXPECT_EQ(info.kernel_count, 16u);
+  EXPECT_EQ(info.kernel_count, attention_spec().kernels.size());
   EXPECT_EQ(info.device_count, 2u);
   const auto without = open_without_device();
   ASSERT_TRUE(without.info(&info).ok());
@@ -152,7 +152,7 @@ TEST_F(LibraryTest, DeviceHelpers) {
 TEST_F(LibraryTest, Archives) {
   flydsl_aot_archive *archive = nullptr;
   ASSERT_EQ(flydsl_aot_archive_open(archive_path_.c_str(), &archive), FLYDSL_AOT_OK);
-  ASSERT_EQ(flydsl_aot_archive_count(archive), 16u);
+  ASSERT_EQ(flydsl_aot_archive_count(archive), attention_spec().kernels.size());
   EXPECT_STREQ(flydsl_aot_archive_arch(archive), "gfx950");
   flydsl_aot_archive_entry entry{};
   entry.struct_size = sizeof entry;
@@ -166,8 +166,8 @@ TEST_F(LibraryTest, Archives) {
   EXPECT_EQ(flydsl_aot_archive_read(archive, 0, image.data(), 3000), FLYDSL_AOT_OK);
   EXPECT_EQ(0, std::memcmp(image.data(), "\177ELF", 4));
   EXPECT_EQ(flydsl_aot_archive_read(archive, 0, nullptr, 0), FLYDSL_AOT_OK);
-  EXPECT_EQ(flydsl_aot_archive_get(archive, 16, &entry), FLYDSL_AOT_INVALID_ARGUMENT);
-  EXPECT_EQ(flydsl_aot_archive_read(archive, 16, nullptr, 0), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_get(archive, flydsl_aot_archive_count(archive), &entry), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_read(archive, flydsl_aot_archive_count(archive), nullptr, 0), FLYDSL_AOT_INVALID_ARGUMENT);
   entry.struct_size = 0;
   EXPECT_EQ(flydsl_aot_archive_get(archive, 0, &entry), FLYDSL_AOT_INVALID_STRUCT_SIZE);
   flydsl_aot_archive_close(archive);

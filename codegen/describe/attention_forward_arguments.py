@@ -1,0 +1,42 @@
+"""Kernel arguments of attention_forward. The instances of exact head dims read the first group only."""
+
+from .model import Argument
+
+
+def _strides(tensor, axes, unit="elements"):
+    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", unit) for axis in axes)
+
+
+_EVERY_INSTANCE = (
+    (
+        Argument("const void *", "q"),
+        Argument("const void *", "k"),
+        Argument("const void *", "v"),
+        Argument("void *", "out"),
+        Argument("float *", "lse", "null: not wanted"),
+    )
+    + tuple(stride for tensor in ("q", "k", "v", "out", "lse") for stride in _strides(tensor, "bhs"))
+    + (
+        Argument("int32_t", "seq_q", "the longest, when sequences differ"),
+        Argument("int32_t", "seq_k", "the longest, when sequences differ"),
+        Argument("int32_t", "heads_q"),
+        Argument("int32_t", "heads_per_kv", "query heads that share a key head"),
+        Argument("int32_t", "batches"),
+        Argument("int32_t", "mask_shift", "query i sees keys j <= i + mask_shift; in [-seq_q, seq_k]"),
+        Argument("uint32_t", "grid_x"),
+        Argument("uint32_t", "row_tiles", "ceil(seq_q / tile[0])"),
+        Argument("float", "scale_log2", "|scale| * log2(e), > 0; 1 when scale is 0"),
+        Argument("uint32_t", "q_and", "applied to each pair of q values; 0 when scale is 0"),
+        Argument("uint32_t", "q_xor", "then this; 0x80008000 when scale is negative"),
+    )
+)
+
+_GENERAL_INSTANCES = (
+    Argument("int32_t", "head_dim_qk", "at most that of the instance's class"),
+    Argument("int32_t", "head_dim_v"),
+    Argument("int32_t", "window_left", "in [0, 2^30], or -1: unlimited"),
+    Argument("int32_t", "window_right", "in [0, 2^30], or -1: unlimited"),
+    Argument("uint32_t", "bottom_right", "1: bounds count from key i + seq_k - seq_q, 0: from key i"),
+)
+
+ARGUMENTS = _EVERY_INSTANCE + _GENERAL_INSTANCES

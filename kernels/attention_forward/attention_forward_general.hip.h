@@ -1,0 +1,129 @@
+// attention_forward for a whole head-dim class: any head dims up to the class's, and every feature
+// behind a wave-uniform switch. The same algorithm as attention_forward.hip.h, simpler: tiles pass
+// through registers into one LDS buffer, two barriers a step.
+#pragma once
+
+#include "attention_forward/exact.hip.h"
+#include "attention_forward/general/exact_row.hip.h"
+#include "attention_forward/general/staging.hip.h"
+#include "attention_forward/outputs.hip.h"
+#include "attention_forward/scores.hip.h"
+#include "attention_forward/softmax.hip.h"
+
+namespace flydsl::kernels {
+
+template <class Element, int head_dim_qk, int head_dim_v>
+struct GeneralWave {
+  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  const GeneralWork &work;
+  u32 lane;
+  i32 first_row, row;  // of the wave, of this lane
+  float c;             // weights are 2^(score c)
+  u32x4 q[head_dim_qk / 16];
+  RowState state;
+  f32x16 o[head_dim_v / 32] = {};
+
+  FLYDSL_DEVICE GeneralWave(const GeneralWork &work, u32 wave, u32 lane)
+      : work(work), lane(lane), c(work.args->scale_log2) {
+    first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
+    row = first_row + static_cast<i32>(lane % 32);
+  }
+
+  // As load_queries, the row padded with zeros.
+  FLYDSL_DEVICE void load_queries() {
+    const Arguments args = fresh(work.args);
+    const auto from = work.q() + 2 * (work.real_row(row) * args->q_stride_s);
+#pragma unroll
+    for (int i = 0; i < head_dim_qk / 16; ++i)
+      q[i] = load_elements(from, 16 * i + 8 * static_cast<i32>(lane / 32), args->head_dim_qk);
+    apply_sign<Element>(args->q_and, args->q_xor, q);
+  }
+
+  FLYDSL_DEVICE void compute(i32 tile, lds_ptr<const char> k_tile, lds_ptr<const char> v_tile) {
+    const i32 tile_begin = tile * kKeysOfTile, tile_last = tile_begin + kKeysOfTile - 1;
+    const i32 last_row = first_row + kRowsOfWave - 1;
+    // Other waves of the work-group may see a tile of which this one sees nothing.
+    if (tile_begin > work.last_key(last_row) || tile_last < work.first_key(first_row)) return;
+    f32x16 s[2];
+    score_tile<Element, Layout>(k_tile + Layout::k_lane(lane), q, s);
+    if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row)) {
+      const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
+      mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
+    }
+    const lds_ptr<const char> v_lane = v_tile + Layout::v_lane(lane);
+    u32x4 v[head_dim_v / 32], p[4];
+    read_values<Layout>(v_lane, 0, v);
+    weigh_tile<Element>(s, c, state, o, p);
+    accumulate_tile<Element, Layout>(v_lane, v, p, o);
+  }
+
+  FLYDSL_DEVICE void store() {
+    const float sum = sum_of_halves(state.sum);
+    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
+    float probe = sum * 0.0f;
+#pragma unroll
+    for (int block = 0; block < head_dim_v / 32; ++block) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
+    }
+    const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
+    const bool trusted =
+        probe == 0.0f && (empty || __builtin_fabsf(state.reference) < kLargestReference);
+    const bool in_range = row < work.seq_q;
+    const u64 distrust = ballot(in_range && !trusted);
+    u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
+
+    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
+    u32x4 pieces[head_dim_v / 16];
+    pieces_of_row<Element>(empty ? 0.0f : reciprocal(sum), o, pieces);
+    if (write) {
+      const Arguments args = fresh(work.args);
+      const auto to = work.out() + 2 * (row * args->out_stride_s);
+#pragma unroll
+      for (int piece = 0; piece < head_dim_v / 16; ++piece)
+        store_elements(to, 16 * piece + 8 * static_cast<i32>(lane / 32), args->head_dim_v,
+                       pieces[piece]);
+      if (lane < 32) work.store_lse(row, empty ? -kInfinity : (state.reference + log2(sum)) * kLn2);
+    }
+
+#pragma unroll 1
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1) {
+      const i32 exact = first_row + __builtin_ctz(exact_rows);
+      exact_row(GeneralRow<Element, head_dim_v>(work, exact), lane);
+    }
+  }
+};
+
+template <class Element, int head_dim_qk, int head_dim_v>
+FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_kernarg &) {
+  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  FLYDSL_SHARED static char k_bytes[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_bytes[Layout::v_bytes] __attribute__((aligned(16)));
+  const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
+
+  GeneralWork work;
+  if (!find_general_work(kernel_arguments(), work)) return;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
+                                                     item % kWaveLanes);
+  GeneralStager<head_dim_qk, head_dim_v> stager(work, item);
+
+  // Tiles with a key that some row of the work-group sees.
+  i32 tile = work.first_key(work.first_row) / kKeysOfTile;
+  const i32 end =
+      (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
+  if (tile < end) {
+    stager.begin(tile);
+    wave.load_queries();
+  }
+  for (; tile < end; ++tile) {
+    barrier();  // the previous tile has been read
+    stager.write(k, v);
+    barrier();
+    if (tile + 1 < end) stager.begin(tile + 1);
+    wave.compute(tile, k, v);
+  }
+  wave.store();
+}
+
+}  // namespace flydsl::kernels

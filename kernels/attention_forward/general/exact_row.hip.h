@@ -1,0 +1,64 @@
+// A row of a general instance, for the slow path (exact.hip.h).
+#pragma once
+
+#include "attention_forward/general/partial_rows.hip.h"
+#include "attention_forward/general/work.hip.h"
+#include "attention_forward/queries.hip.h"
+#include "common/math.hip.h"
+
+namespace flydsl::kernels {
+
+template <class Element, int head_dim_v>
+struct GeneralRow {
+  static constexpr int elements = (head_dim_v + 63) / 64;
+  static constexpr float sink = -kInfinity;
+  const GeneralWork &work;
+  i32 row, first_key, last_key;
+  float c;
+
+  FLYDSL_DEVICE GeneralRow(const GeneralWork &work, i32 row)
+      : work(work),
+        row(row),
+        first_key(work.first_key(row)),
+        last_key(work.last_key(row)),
+        c(work.args->scale_log2) {}
+
+  // q . k, with the scale's sign.
+  FLYDSL_DEVICE float score(i32 key) const {
+    const Arguments args = fresh(work.args);
+    const auto q_row = work.q() + 2 * (row * args->q_stride_s);
+    const auto k_row = work.k() + 2 * (key * args->k_stride_s);
+    const i32 count = args->head_dim_qk;
+    float score = 0.0f;
+#pragma unroll 1
+    for (i32 first = 0; first < count; first += 8) {
+      u32x4 q[1] = {load_elements(q_row, first, count)};
+      apply_sign<Element>(args->q_and, args->q_xor, q);
+      const u32x4 k = load_elements(k_row, first, count);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        score = fma(element_of<Element>(q[0], i), element_of<Element>(k, i), score);
+    }
+    return score;
+  }
+  FLYDSL_DEVICE float kept(float weight, i32) const {
+    return weight;
+  }
+  FLYDSL_DEVICE float value(i32 key, u32 element) const {
+    const Arguments args = fresh(work.args);
+    if (element >= static_cast<u32>(args->head_dim_v)) return 0.0f;
+    const auto row = (global_ptr<const u16>)(work.v() + 2 * (key * args->v_stride_s));
+    return to_float<Element>(row[element]);
+  }
+  FLYDSL_DEVICE void store(u32 element, float x) const {
+    const Arguments args = fresh(work.args);
+    if (element >= static_cast<u32>(args->head_dim_v)) return;
+    ((global_ptr<typename Element::scalar>)(work.out() + 2 * (row * args->out_stride_s)))[element] =
+        static_cast<typename Element::scalar>(x);
+  }
+  FLYDSL_DEVICE void store_lse(float x) const {
+    work.store_lse(row, x);
+  }
+};
+
+}  // namespace flydsl::kernels

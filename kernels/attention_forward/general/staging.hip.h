@@ -1,0 +1,48 @@
+// Bringing tiles of keys and values from global memory to LDS through registers, rows of any length
+// and alignment, padded with zeros to the class's head dims.
+//
+// Four neighbouring work-items carry one row, 64 bytes of it at once. Keys past the last one repeat
+// it: their scores are masked, and memory past the tensor is never read.
+#pragma once
+
+#include "attention_forward/general/padded_tile.hip.h"
+#include "attention_forward/general/partial_rows.hip.h"
+#include "attention_forward/general/work.hip.h"
+#include "common/lds.hip.h"
+
+namespace flydsl::kernels {
+
+template <int head_dim_qk, int head_dim_v>
+struct GeneralStager {
+  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  const GeneralWork &work;
+  i32 row, part;  // of the tile, of the row
+  u32x4 k_held[head_dim_qk / 32], v_held[head_dim_v / 32];
+
+  FLYDSL_DEVICE GeneralStager(const GeneralWork &work, u32 item)
+      : work(work), row(static_cast<i32>(item / 4)), part(static_cast<i32>(item % 4)) {}
+
+  // Starts fetching a tile.
+  FLYDSL_DEVICE void begin(i32 tile) {
+    const i64 key = smaller(tile * kKeysOfTile + row, work.seq_k - 1);
+    const Arguments args = fresh(work.args);
+    const auto k = work.k() + 2 * key * args->k_stride_s;
+    const auto v = work.v() + 2 * key * args->v_stride_s;
+#pragma unroll
+    for (int i = 0; i < head_dim_qk / 32; ++i)
+      k_held[i] = load_elements(k, 32 * i + 8 * part, args->head_dim_qk);
+#pragma unroll
+    for (int i = 0; i < head_dim_v / 32; ++i)
+      v_held[i] = load_elements(v, 32 * i + 8 * part, args->head_dim_v);
+  }
+  FLYDSL_DEVICE void write(lds_ptr<char> k_to, lds_ptr<char> v_to) const {
+#pragma unroll
+    for (int i = 0; i < head_dim_qk / 32; ++i)
+      write_b128(k_to + row * Layout::k_pitch + 64 * i + 16 * part, k_held[i]);
+#pragma unroll
+    for (int i = 0; i < head_dim_v / 32; ++i)
+      write_b128(v_to + row * Layout::v_pitch + 64 * i + 16 * part, v_held[i]);
+  }
+};
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,49 @@
+// The parts of attention_forward: check -> describe -> kernel arguments. Selection and launch are
+// attention_forward.cc, as for every operator.
+#pragma once
+
+#include "flydsl_aot/attention_forward.h"
+#include "flydsl_aot_generated/attention_forward_kernarg.h"
+#include "src/select/select.h"
+#include "src/status/status.h"
+#include "v2src/launch.h"
+
+namespace flydsl::attention_forward {
+
+using Params = flydsl_aot_attention_forward_params;
+using Kernarg = flydsl_aot_attention_forward_kernarg;
+
+constexpr const char *kName = "attention_forward";
+
+// Limits that the header states.
+constexpr int64_t kMaxSize = int64_t{1} << 30;
+constexpr uint32_t kTileRows = 128;
+
+enum Axis { kBatch, kHead, kSeq, kDim };
+
+// A head-dim class: problems of at most these head dims, padded inside the kernel.
+struct HeadDims {
+  int64_t qk, v;
+};
+// The class that serves these head dims; null if none holds them.
+const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v);
+// "32/32, 64/64, ...", for messages.
+std::string class_list();
+
+// Whether the parameters make a problem that this version computes. With `query` pointers count only
+// for their alignment.
+Status check(const Params &params, bool query);
+
+// A checked problem: sizes within limits, ready for selection and launch.
+struct Problem {
+  const Params *params;
+  int64_t batches, heads_q, heads_kv, seq_q, seq_k, head_dim_qk, head_dim_v;
+  bool empty;          // no output element
+  int32_t mask_shift;  // query i sees keys j <= i + mask_shift
+  select::Problem key;
+};
+Problem describe(const Params &params);
+
+Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles);
+
+}  // namespace flydsl::attention_forward

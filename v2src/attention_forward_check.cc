@@ -1,0 +1,195 @@
+// Which attention_forward problems are refused, and with what message. The rules are those of
+// include/flydsl_aot/attention_forward.h.
+#include <cfloat>
+#include <cmath>
+
+#include "v2src/attention_forward.h"
+#include "v2src/tensor_check.h"
+#include "v2src/types.h"
+
+namespace flydsl::attention_forward {
+namespace {
+
+constexpr const char *kQueryAxes[] = {"B", "Hq", "Sq", "D"};
+constexpr const char *kKeyAxes[] = {"B", "Hkv", "Sk", "D"};
+constexpr const char *kValueAxes[] = {"B", "Hkv", "Sk", "Dv"};
+constexpr const char *kOutAxes[] = {"B", "Hq", "Sq", "Dv"};
+constexpr const char *kLseAxes[] = {"B", "Hq", "Sq"};
+
+struct Operands {
+  Operand q, k, v, out, lse;
+  bool has_lse;
+};
+
+Operands operands_of(const Params &params) {
+  return {{"q", &params.q, kQueryAxes},   {"k", &params.k, kKeyAxes},
+          {"v", &params.v, kValueAxes},   {"out", &params.out, kOutAxes},
+          {"lse", &params.lse, kLseAxes}, present(params.lse)};
+}
+
+Status check_presence(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
+    if (present(*operand->tensor)) continue;
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
+                 operand->name);
+  }
+  return {};
+}
+
+Status check_dtypes(const Operands &all) {
+  const flydsl_aot_dtype dtype = all.q.tensor->dtype;
+  if (!known_dtype(dtype)) {
+    return error(FLYDSL_AOT_INVALID_DTYPE,
+                 "q has dtype number %d, which is no dtype; supported: fp16, bf16", dtype);
+  }
+  if (dtype != FLYDSL_AOT_FP16 && dtype != FLYDSL_AOT_BF16) {
+    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "q is %s; supported: fp16, bf16",
+                 flydsl_aot_dtype_name(dtype));
+  }
+  for (const Operand *operand : {&all.k, &all.v, &all.out}) {
+    if (operand->tensor->dtype == dtype) continue;
+    return error(FLYDSL_AOT_INVALID_DTYPE,
+                 "q is %s, but %s is %s (number %d); q, k, v and out must have the same dtype",
+                 flydsl_aot_dtype_name(dtype), operand->name,
+                 flydsl_aot_dtype_name(operand->tensor->dtype), operand->tensor->dtype);
+  }
+  if (all.has_lse && all.lse.tensor->dtype != FLYDSL_AOT_FP32) {
+    return error(FLYDSL_AOT_INVALID_DTYPE, "lse is %s (number %d); it must be fp32",
+                 flydsl_aot_dtype_name(all.lse.tensor->dtype), all.lse.tensor->dtype);
+  }
+  return {};
+}
+
+Status check_shapes(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
+    FLYDSL_RETURN_IF_ERROR(check_shape(*operand, 4));
+  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse, 3));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim, all.k, kDim));
+  for (const int axis : {kBatch, kHead, kSeq})
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.k, axis, all.v, axis));
+  for (const int axis : {kBatch, kHead, kSeq})
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.out, axis));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim, all.out, kDim));
+  for (const int axis : {kBatch, kHead, kSeq}) {
+    if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse, axis));
+  }
+  const int64_t heads_q = all.q.tensor->sizes[kHead];
+  const int64_t heads_kv = all.k.tensor->sizes[kHead];
+  if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
+  return error(FLYDSL_AOT_INVALID_SHAPE,
+               "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
+               static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
+}
+
+Status check_head_dim(const Operands &all) {
+  const int64_t head_dim_qk = all.q.tensor->sizes[kDim];
+  const int64_t head_dim_v = all.v.tensor->sizes[kDim];
+  // Without an lse there is nothing to compute for Dv = 0; with one there would be.
+  if (head_dim_v == 0 && !all.has_lse) return {};
+  if (head_dim_qk > 0 && head_dim_v > 0 && class_of(head_dim_qk, head_dim_v)) return {};
+  return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
+               "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
+               static_cast<long long>(head_dim_qk), static_cast<long long>(head_dim_v),
+               class_list().c_str());
+}
+
+Status check_limits(const Operands &all) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } limited[] = {{"B", all.q.tensor->sizes[kBatch]},
+                 {"Hq", all.q.tensor->sizes[kHead]},
+                 {"Sq", all.q.tensor->sizes[kSeq]},
+                 {"Hkv", all.k.tensor->sizes[kHead]},
+                 {"Sk", all.k.tensor->sizes[kSeq]}};
+  for (const auto &size : limited) {
+    if (size.value > kMaxSize) {
+      return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most 2^30", size.name,
+                   static_cast<long long>(size.value));
+    }
+  }
+  if (empty(*all.out.tensor)) return {};
+  LinearTiles tiles;
+  return linear_tiles(limited[2].value, limited[0].value, limited[1].value, kTileRows, &tiles);
+}
+
+Status check_layout(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
+    FLYDSL_RETURN_IF_ERROR(check_strides(*operand));
+    FLYDSL_RETURN_IF_ERROR(check_last_axis_contiguous(*operand));
+  }
+  FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(all.out));
+  if (!all.has_lse) return {};
+  FLYDSL_RETURN_IF_ERROR(check_strides(all.lse));
+  return check_no_self_overlap(all.lse);
+}
+
+Status check_memory(const Operands &all, bool query) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
+    FLYDSL_RETURN_IF_ERROR(check_data(*operand, query));
+  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_data(all.lse, query));
+  if (query) return {};
+  for (const Operand *input : {&all.q, &all.k, &all.v}) {
+    FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, *input));
+    if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.lse, *input));
+  }
+  return all.has_lse ? check_no_overlap(all.lse, all.out) : Status();
+}
+
+Status check_mask(const flydsl_aot_mask &mask) {
+  if (mask.left < FLYDSL_AOT_UNLIMITED || mask.right < FLYDSL_AOT_UNLIMITED) {
+    return error(FLYDSL_AOT_INVALID_MASK,
+                 "mask.left is %lld and mask.right %lld; allowed: -1 (unlimited), 0 or more",
+                 static_cast<long long>(mask.left), static_cast<long long>(mask.right));
+  }
+  if (mask.anchor < FLYDSL_AOT_ANCHOR_NONE || mask.anchor > FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT) {
+    return error(FLYDSL_AOT_INVALID_MASK,
+                 "mask.anchor is %d; allowed: NONE (0), TOP_LEFT (1), BOTTOM_RIGHT (2)",
+                 mask.anchor);
+  }
+  if (mask.reserved != 0)
+    return error(FLYDSL_AOT_INVALID_MASK, "mask.reserved is %d; it must be 0", mask.reserved);
+  const bool bounded = mask.left != FLYDSL_AOT_UNLIMITED || mask.right != FLYDSL_AOT_UNLIMITED;
+  if (bounded && mask.anchor == FLYDSL_AOT_ANCHOR_NONE) {
+    return error(FLYDSL_AOT_INVALID_MASK,
+                 "mask.left is %lld and mask.right %lld without an anchor; a finite bound needs "
+                 "TOP_LEFT (1) or "
+                 "BOTTOM_RIGHT (2), no mask is {-1, -1}",
+                 static_cast<long long>(mask.left), static_cast<long long>(mask.right));
+  }
+  return {};
+}
+
+Status check_scale(float scale) {
+  if (!std::isfinite(scale))
+    return error(FLYDSL_AOT_INVALID_SCALE, "scale is %g; it must be finite", scale);
+  if (std::fabs(static_cast<double>(scale)) * M_LOG2E <= static_cast<double>(FLT_MAX)) return {};
+  return error(FLYDSL_AOT_INVALID_SCALE,
+               "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)", scale);
+}
+
+Status check_workspace(const Params &params) {
+  if (params.workspace || params.workspace_bytes == 0) return {};
+  return error(FLYDSL_AOT_INVALID_WORKSPACE,
+               "workspace is NULL, but workspace_bytes is %llu (the query asks for 0)",
+               static_cast<unsigned long long>(params.workspace_bytes));
+}
+
+}  // namespace
+
+Status check(const Params &params, bool query) {
+  const Operands all = operands_of(params);
+  FLYDSL_RETURN_IF_ERROR(check_presence(all));
+  FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
+  FLYDSL_RETURN_IF_ERROR(check_shapes(all));
+  FLYDSL_RETURN_IF_ERROR(check_head_dim(all));
+  FLYDSL_RETURN_IF_ERROR(check_limits(all));
+  FLYDSL_RETURN_IF_ERROR(check_layout(all));
+  FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
+  FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
+  FLYDSL_RETURN_IF_ERROR(check_workspace(params));
+  return check_memory(all, query);
+}
+
+}  // namespace flydsl::attention_forward

@@ -1,0 +1,66 @@
+// The kernel arguments of a described attention_forward problem
+// (codegen/describe/attention_forward_arguments.py).
+#include <algorithm>
+#include <cmath>
+
+#include "v2src/attention_forward.h"
+#include "v2src/tensor_check.h"
+
+namespace flydsl::attention_forward {
+namespace {
+
+void set_strides(const flydsl_aot_tensor &tensor, int64_t *batch, int64_t *head, int64_t *seq) {
+  *batch = walked_stride(tensor, kBatch);
+  *head = walked_stride(tensor, kHead);
+  *seq = walked_stride(tensor, kSeq);
+}
+
+// The sign and the zero of the scale go into Q's bits, exactly, so that the kernel's scale is
+// positive and the running maximum may be taken over the raw products.
+void set_scale(float scale, Kernarg *kernarg) {
+  kernarg->scale_log2 =
+      scale == 0 ? 1.0f : static_cast<float>(std::fabs(static_cast<double>(scale)) * M_LOG2E);
+  kernarg->q_and = scale == 0 ? 0u : 0xffffffffu;
+  kernarg->q_xor = scale < 0 ? 0x80008000u : 0u;
+}
+
+// A bound as the kernel takes it: none of 2^30 or more hides anything from fewer keys.
+int32_t window_bound(int64_t bound) {
+  return static_cast<int32_t>(std::min(bound, kMaxSize));
+}
+
+}  // namespace
+
+Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
+  const Params &params = *problem.params;
+  Kernarg kernarg{};
+  kernarg.q = params.q.data;
+  kernarg.k = params.k.data;
+  kernarg.v = params.v.data;
+  kernarg.out = params.out.data;
+  set_strides(params.q, &kernarg.q_stride_b, &kernarg.q_stride_h, &kernarg.q_stride_s);
+  set_strides(params.k, &kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s);
+  set_strides(params.v, &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s);
+  set_strides(params.out, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
+  if (present(params.lse)) {
+    kernarg.lse = static_cast<float *>(params.lse.data);
+    set_strides(params.lse, &kernarg.lse_stride_b, &kernarg.lse_stride_h, &kernarg.lse_stride_s);
+  }
+  kernarg.seq_q = static_cast<int32_t>(problem.seq_q);
+  kernarg.seq_k = static_cast<int32_t>(problem.seq_k);
+  kernarg.heads_q = static_cast<int32_t>(problem.heads_q);
+  kernarg.heads_per_kv = static_cast<int32_t>(problem.heads_q / problem.heads_kv);
+  kernarg.batches = static_cast<int32_t>(problem.batches);
+  kernarg.mask_shift = problem.mask_shift;
+  kernarg.grid_x = tiles.grid_x;
+  kernarg.row_tiles = tiles.row_tiles;
+  set_scale(params.scale, &kernarg);
+  kernarg.head_dim_qk = static_cast<int32_t>(problem.head_dim_qk);
+  kernarg.head_dim_v = static_cast<int32_t>(problem.head_dim_v);
+  kernarg.window_left = window_bound(params.mask.left);
+  kernarg.window_right = window_bound(params.mask.right);
+  kernarg.bottom_right = params.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT;
+  return kernarg;
+}
+
+}  // namespace flydsl::attention_forward
