@@ -24,14 +24,14 @@ struct GeneralWave {
   f32x16 o[head_dim_v / 32] = {};
 
   FLYDSL_DEVICE GeneralWave(const GeneralWork &work, u32 wave, u32 lane)
-      : work(work), lane(lane), c(work.args->scale_log2) {
+      : work(work), lane(lane), c(fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
     row = first_row + static_cast<i32>(lane % 32);
   }
 
   // As load_queries, the row padded with zeros.
   FLYDSL_DEVICE void load_queries() {
-    const Arguments args = fresh(work.args);
+    const Arguments args = fresh_arguments();
     const auto from = work.q() + 2 * (work.real_row(row) * args->q_stride_s);
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 16; ++i)
@@ -77,7 +77,7 @@ struct GeneralWave {
     u32x4 pieces[head_dim_v / 16];
     pieces_of_row<Element>(empty ? 0.0f : reciprocal(sum), o, pieces);
     if (write) {
-      const Arguments args = fresh(work.args);
+      const Arguments args = fresh_arguments();
       const auto to = work.out() + 2 * (row * args->out_stride_s);
 #pragma unroll
       for (int piece = 0; piece < head_dim_v / 16; ++piece)
@@ -102,7 +102,7 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
   const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
 
   GeneralWork work;
-  if (!find_general_work(kernel_arguments(), work)) return;
+  if (!find_general_work(work)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
                                                      item % kWaveLanes);

@@ -1,6 +1,6 @@
 // The kernel arguments where they are, in constant memory. The general instances have more of them
-// than scalar registers: a part that needs some reads them anew through fresh(), so that none has to
-// be kept (or spilled) from the start of the kernel.
+// than scalar registers: a part that needs some reads them anew through fresh_arguments(), so that
+// none has to be kept (or spilled) from the start of the kernel.
 #pragma once
 
 #include "common/lanes.hip.h"
@@ -10,13 +10,12 @@ namespace flydsl::kernels {
 
 using Arguments = const __attribute__((address_space(4))) flydsl_aot_attention_forward_kernarg *;
 
-FLYDSL_DEVICE Arguments kernel_arguments() {
-  return (Arguments)__builtin_amdgcn_kernarg_segment_ptr();
-}
-
-// The same pointer; loads through it are not moved to before this point.
-FLYDSL_DEVICE Arguments fresh(Arguments args) {
-  asm volatile("" : "+s"(args));
+// Loads through the result are not moved to before this point. (The assembly takes the builtin's
+// value itself: a copy in a variable would lie in scratch memory without optimisation, and come back
+// in a vector register.)
+FLYDSL_DEVICE Arguments fresh_arguments() {
+  Arguments args;
+  asm volatile("" : "=s"(args) : "0"(__builtin_amdgcn_kernarg_segment_ptr()));
   return args;
 }
 

@@ -21,11 +21,11 @@ struct GeneralRow {
         row(row),
         first_key(work.first_key(row)),
         last_key(work.last_key(row)),
-        c(work.args->scale_log2) {}
+        c(fresh_arguments()->scale_log2) {}
 
   // q . k, with the scale's sign.
   FLYDSL_DEVICE float score(i32 key) const {
-    const Arguments args = fresh(work.args);
+    const Arguments args = fresh_arguments();
     const auto q_row = work.q() + 2 * (row * args->q_stride_s);
     const auto k_row = work.k() + 2 * (key * args->k_stride_s);
     const i32 count = args->head_dim_qk;
@@ -45,13 +45,13 @@ struct GeneralRow {
     return weight;
   }
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
-    const Arguments args = fresh(work.args);
+    const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return 0.0f;
     const auto row = (global_ptr<const u16>)(work.v() + 2 * (key * args->v_stride_s));
     return to_float<Element>(row[element]);
   }
   FLYDSL_DEVICE void store(u32 element, float x) const {
-    const Arguments args = fresh(work.args);
+    const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return;
     ((global_ptr<typename Element::scalar>)(work.out() + 2 * (row * args->out_stride_s)))[element] =
         static_cast<typename Element::scalar>(x);

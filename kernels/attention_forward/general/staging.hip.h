@@ -25,7 +25,7 @@ struct GeneralStager {
   // Starts fetching a tile.
   FLYDSL_DEVICE void begin(i32 tile) {
     const i64 key = smaller(tile * kKeysOfTile + row, work.seq_k - 1);
-    const Arguments args = fresh(work.args);
+    const Arguments args = fresh_arguments();
     const auto k = work.k() + 2 * key * args->k_stride_s;
     const auto v = work.v() + 2 * key * args->v_stride_s;
 #pragma unroll

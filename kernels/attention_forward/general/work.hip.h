@@ -11,7 +11,6 @@ FLYDSL_DEVICE i64 clamped(i64 value, i64 low, i64 high) {
 }
 
 struct GeneralWork {
-  Arguments args;
   u32 batch, head, kv_head;
   i32 seq_q, seq_k;  // of this sequence
   // Query i sees the keys from i + low to i + high that exist; both in [-seq_q, seq_k].
@@ -27,23 +26,23 @@ struct GeneralWork {
   FLYDSL_DEVICE i32 last_key(i32 row) const { return smaller(real_row(row) + high, seq_k - 1); }
   // Where tensors of this head start.
   FLYDSL_DEVICE global_ptr<const char> q() const {
-    const Arguments a = fresh(args);
+    const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->q + 2 * (batch * a->q_stride_b + head * a->q_stride_h);
   }
   FLYDSL_DEVICE global_ptr<const char> k() const {
-    const Arguments a = fresh(args);
+    const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->k + 2 * (batch * a->k_stride_b + kv_head * a->k_stride_h);
   }
   FLYDSL_DEVICE global_ptr<const char> v() const {
-    const Arguments a = fresh(args);
+    const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->v + 2 * (batch * a->v_stride_b + kv_head * a->v_stride_h);
   }
   FLYDSL_DEVICE global_ptr<char> out() const {
-    const Arguments a = fresh(args);
+    const Arguments a = fresh_arguments();
     return (global_ptr<char>)a->out + 2 * (batch * a->out_stride_b + head * a->out_stride_h);
   }
   FLYDSL_DEVICE void store_lse(i32 row, float value) const {
-    const Arguments a = fresh(args);
+    const Arguments a = fresh_arguments();
     if (!a->lse) return;
     ((global_ptr<float>)
          a->lse)[batch * a->lse_stride_b + head * a->lse_stride_h + row * a->lse_stride_s] = value;
@@ -51,10 +50,10 @@ struct GeneralWork {
 };
 
 // False when there is nothing to do for the work-group's number.
-FLYDSL_DEVICE bool find_general_work(Arguments args, GeneralWork &work) {
+FLYDSL_DEVICE bool find_general_work(GeneralWork &work) {
+  const Arguments args = fresh_arguments();
   const WorkNumber number = work_number(args->grid_x, args->heads_q, args->batches);
   if (number.row_tile >= args->row_tiles) return false;
-  work.args = args;
   work.batch = number.batch;
   work.head = number.head;
   work.kv_head = number.head / static_cast<u32>(args->heads_per_kv);
