@@ -58,6 +58,18 @@ void remember_launch(std::shared_ptr<const LaunchRecord> record,
   if (all.entries.size() > Launches::kMost) all.entries.erase(all.entries.begin());
 }
 
+std::shared_ptr<const LaunchRecord> last_launch() {
+  Launches::Entry launch;
+  {
+    std::lock_guard<std::mutex> lock(launches().mutex);
+    const auto found = launches().entries.find(t_last_launch);
+    if (found == launches().entries.end()) return nullptr;
+    launch = found->second;
+  }
+  launch.completion->wait();
+  return launch.record;
+}
+
 void report_fault(const std::string &text) {
   std::string block = "flydsl_emu: kernel fault\nflydsl_emu:   ";
   for (const char c : text) {
@@ -107,15 +119,9 @@ FLYDSL_EMU_EXPORT int flydsl_emu_benchmark(flydsl_emu_benchmark_result *result) 
 
 FLYDSL_EMU_EXPORT int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result) {
   if (result == nullptr || result->struct_size < sizeof result->struct_size) return 1;
-  Launches::Entry launch;
-  {
-    std::lock_guard<std::mutex> lock(launches().mutex);
-    const auto found = launches().entries.find(t_last_launch);
-    if (found == launches().entries.end()) return 1;
-    launch = found->second;
-  }
-  launch.completion->wait();
-  const flydsl::emu::DispatchResult &counts = launch.record->result;
+  const std::shared_ptr<const LaunchRecord> launch = last_launch();
+  if (!launch) return 1;
+  const flydsl::emu::DispatchResult &counts = launch->result;
   const flydsl_emu_dispatch all = {sizeof all, counts.wave_instructions, counts.mfma_flops,
                                    counts.host_seconds};
   const uint32_t struct_size = result->struct_size;

@@ -33,6 +33,19 @@ const char *flydsl_emu_last_error(void);
  * the argument is null or too small. */
 int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result);
 
+/* The timing model (emulator/timing/), process-wide from the next launch on, whatever FLYDSL_EMU_TIMING
+ * says: "off"; "sample": only the work-groups that the model needs run, so outputs are incomplete;
+ * "full": all run. gfx950 only. 0; or 1 for another word (flydsl_emu_last_error). A launch that the
+ * model cannot follow is refused or faults with a sentence that names the instruction. */
+int flydsl_emu_set_timing(const char *mode);
+
+/* What the model says about the calling thread's most recent launch, which it waits for: JSON, one
+ * line, keys in emulator/timing/README.md. Every figure is modelled, none was measured on a device.
+ * detail 1 adds "profile", the instructions with issues and stalls, and "timeline". Empty when the
+ * launch was not modelled (flydsl_emu_last_error). Valid until the thread's next launch, or a thousand
+ * launches of other threads. */
+const char *flydsl_emu_last_timing(int detail);
+
 /* Set struct_size = sizeof(flydsl_emu_benchmark_result) before the call. */
 typedef struct flydsl_emu_benchmark_result {
   uint32_t struct_size;

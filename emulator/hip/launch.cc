@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
 
 #include "emulator/hip/api_call.h"
 #include "emulator/hip/kernel_arguments.h"
 #include "emulator/hip/launch_report.h"
+#include "emulator/hip/launch_timing.h"
 #include "emulator/hip/occupancy.h"
 #include "emulator/memory/address_space.h"
 
@@ -84,12 +86,26 @@ hipError_t check_cooperative(const LoadedKernel &loaded, const Dispatch &dispatc
   return hipSuccess;
 }
 
+hipError_t check_timing(const LoadedKernel &loaded, const LaunchRequest &request,
+                        const Device &device) {
+  const char *name = loaded.kernel.name.c_str();
+  if (std::strcmp(device.model->arch, "gfx950") != 0)
+    return fail(hipErrorNotSupported, "%s: the timing model knows gfx950; the device is %s", name,
+                device.model->arch);
+  if (request.cooperative)
+    return fail(hipErrorNotSupported,
+                "%s: the timing model runs work-groups one by one: no cooperative launches", name);
+  return hipSuccess;
+}
+
 struct Launch {
   std::shared_ptr<Function> function;  // keeps the code loaded
+  const Device *device = nullptr;
   std::shared_ptr<KernelArguments> arguments;
   std::shared_ptr<LaunchRecord> record;
   Dispatch dispatch;
   bool cooperative = false;
+  TimingRequest timing = {};
 
   hipError_t run() const {
     // Two cooperative launches at once could take the host threads that the other one waits for.
@@ -101,11 +117,19 @@ struct Launch {
 
     std::shared_lock<LaunchGate> in_place(launch_gate());
     const auto memory = AddressSpace::instance().snapshot();
-    const DispatchResult result =
-        run_dispatch(function->kernel->kernel, dispatch, *memory, options);
+    DispatchResult result;
+    hipError_t modelled = hipSuccess;
+    if (timing.mode == TimingMode::kOff) {
+      result = run_dispatch(function->kernel->kernel, dispatch, *memory, options);
+    } else {
+      std::shared_ptr<const TimedLaunch> timed;
+      modelled = run_timed(*function->kernel, dispatch, *device, *memory, timing, &result, &timed);
+      if (record) record->timing = std::move(timed);
+    }
     if (record) record->result = result;
     for (const std::string &warning : result.warnings)
       std::fprintf(stderr, "flydsl_emu: warning: %s\n", warning.c_str());
+    if (modelled != hipSuccess) return modelled;
     if (result.ok) return hipSuccess;
     report_fault(result.fault);
     return fail(hipErrorLaunchFailure, "kernel fault: %s", result.fault.c_str());
@@ -142,12 +166,16 @@ LaunchRequest launch_request(const dim3 &grid, const dim3 &block, size_t dynamic
 hipError_t make_launch(const std::shared_ptr<Function> &function, const LaunchRequest &request,
                        Device &device, std::shared_ptr<LaunchRecord> record, Work *work) {
   const LoadedKernel &loaded = *function->kernel;
-  Launch launch = {function, nullptr, std::move(record), request.dispatch, request.cooperative};
+  Launch launch = {function,          &device,          nullptr,
+                   std::move(record), request.dispatch, request.cooperative};
   hipError_t error = check_block(loaded, launch.dispatch.block);
   if (error == hipSuccess) error = check_grid(loaded, launch.dispatch.grid, launch.dispatch.block);
   if (error == hipSuccess) error = check_lds(loaded, launch.dispatch.dynamic_lds_bytes, device);
   if (error == hipSuccess && request.cooperative)
     error = check_cooperative(loaded, launch.dispatch, device);
+  if (error == hipSuccess) error = timing_request(&launch.timing);
+  if (error == hipSuccess && launch.timing.mode != TimingMode::kOff)
+    error = check_timing(loaded, request, device);
   if (error != hipSuccess) return error;
   launch.arguments = std::make_shared<KernelArguments>(loaded.metadata);
   error = launch.arguments->set_explicit(request.parameters, request.extra);

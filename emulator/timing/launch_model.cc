@@ -15,6 +15,9 @@
 namespace flydsl::emu::timing {
 namespace {
 
+// MI355X data sheet: 8 TB/s; 2.5 PFLOP/s at 2.4 GHz on 256 compute units.
+constexpr double kHbmPeakBytesPerSecond = 8e12, kDenseBf16FlopsPerClock = 4096;
+
 // What the compute unit and its memory say about one sample.
 struct Simulated {
   ComputeUnitResult unit;
@@ -56,8 +59,8 @@ class Modeller {
       throw std::invalid_argument("a work-group does not fit a compute unit: " +
                                   std::string(occupancy_.limit));
     MemoryStreams streams;
-    streams.compute_units.resize(
-        std::min<size_t>(launch.facts.compute_units / launch.facts.xcds, launch.streams.size()));
+    streams.compute_units.resize(std::clamp<size_t>(launch.facts.compute_units / launch.facts.xcds,
+                                                    1, launch.streams.size() + 1));
     for (size_t n = 0; n < launch.streams.size(); ++n)
       streams.compute_units[n % streams.compute_units.size()].push_back(&launch.streams[n]);
     for (const GroupTrace &group : launch.other_xcds) streams.other_xcds.push_back(&group);
@@ -111,6 +114,11 @@ class Modeller {
     result.clocks = result.seconds * result.clock_hz;
     result.share_of_peak = ideal_matrix_clocks_ /
                            (launch_.facts.compute_units * constants_.clock_max_hz * result.seconds);
+    const double device_clocks_per_s = launch_.facts.compute_units * constants_.clock_max_hz;
+    result.peak_flops =
+        device_clocks_per_s * (ideal_matrix_clocks_ > 0 ? result.matrix_flops / ideal_matrix_clocks_
+                                                        : kDenseBf16FlopsPerClock);
+    result.peak_hbm_bytes_per_second = kHbmPeakBytesPerSecond;
     result.extrapolation = extrapolation(schedule.averaged);
 
     const double typical_clocks = samples[representative]->clocks;
@@ -118,6 +126,8 @@ class Modeller {
       result.lds_hypotheses[n] =
           hypothesis(n ? 256 : 128, typical, typical_clocks, schedule.clocks, matrix, hbm_seconds);
     result.detail = simulate(typical, constants_, clock_hz, &options_).unit;
+    result.timeline_truncated =
+        options_.timeline && result.detail.timeline.size() >= options_.timeline_limit;
     return result;
   }
 

@@ -30,6 +30,8 @@ struct LaunchModel {
   double clocks = 0;          // seconds x clock_hz
   double matrix_flops = 0;    // executed by matrix instructions in the whole launch
   double share_of_peak = 0;   // of the dense peak of the types that its matrix instructions have
+  // Of the device, for those types (bf16 where there are none), and of its HBM.
+  double peak_flops = 0, peak_hbm_bytes_per_second = 0;
   double hbm_bytes = 0, l2_bytes = 0;
   double l2_hit_rate = 0;
   // Shares of the time of a compute unit that holds work, 0 to 1.
@@ -41,6 +43,7 @@ struct LaunchModel {
   // Of the work-group that stands for most of the time, with as many copies as a compute unit holds.
   uint64_t representative = 0;  // linear index
   ComputeUnitResult detail;
+  bool timeline_truncated = false;
   std::string constants_hash;
 };
 

@@ -10,6 +10,8 @@ set(FLYDSL_EMU_TIMING_SOURCES
   timing/occupancy.cc
   timing/record.cc
   timing/recorded_launch.cc
+  timing/report.cc
   timing/sample.cc
   timing/schedule.cc
+  timing/trace_store.cc
 )

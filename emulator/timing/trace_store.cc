@@ -1,0 +1,296 @@
+#include "emulator/timing/trace_store.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "emulator/engine/program_impl.h"
+
+namespace flydsl::emu::timing {
+namespace {
+
+constexpr char kMagic[] = "flydsl timing trace 1\n";
+// More than any launch has: what a damaged file may ask for at most.
+constexpr uint64_t kMost = uint64_t(1) << 31;
+
+// Numbers in 7-bit groups, low ones first; differences of neighbours are small.
+class Writer {
+ public:
+  std::string bytes;
+  void number(uint64_t x) {
+    for (; x >= 0x80; x >>= 7) bytes += char(x | 0x80);
+    bytes += char(x);
+  }
+  void difference(uint64_t x, uint64_t from) {
+    const int64_t d = int64_t(x - from);
+    number(uint64_t(d) << 1 ^ uint64_t(d >> 63));
+  }
+  void real(double x) {
+    uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    number(bits);
+  }
+  void text(const std::string &s) {
+    number(s.size());
+    bytes += s;
+  }
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
+  bool good() const { return good_; }
+  bool at_end() const { return at_ == bytes_.size(); }
+  void bad() { good_ = false; }
+
+  uint64_t number() {
+    uint64_t x = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ >= bytes_.size()) break;
+      const uint8_t byte = uint8_t(bytes_[at_++]);
+      x |= uint64_t(byte & 0x7f) << shift;
+      if (byte < 0x80) return x;
+    }
+    good_ = false;
+    return 0;
+  }
+  // At most `most`; 0 when it is not.
+  uint64_t count(uint64_t most = kMost) {
+    const uint64_t n = number();
+    if (n <= most) return n;
+    good_ = false;
+    return 0;
+  }
+  uint64_t difference(uint64_t from) {
+    const uint64_t d = number();
+    return from + (d >> 1 ^ (~(d & 1) + 1));
+  }
+  double real() {
+    const uint64_t bits = number();
+    double x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+  std::string text() {
+    const uint64_t n = count(bytes_.size() - at_);
+    std::string s = bytes_.substr(at_, n);
+    at_ += n;
+    return s;
+  }
+
+ private:
+  std::string bytes_;
+  size_t at_ = 0;
+  bool good_ = true;
+};
+
+void write_wave(Writer &out, const WaveTrace &wave) {
+  out.number(wave.steps.size());
+  // Runs of consecutive operations.
+  for (size_t at = 0; at < wave.steps.size();) {
+    size_t end = at + 1;
+    while (end < wave.steps.size() && wave.steps[end] == wave.steps[end - 1] + 1) ++end;
+    out.number(end - at);
+    out.number(wave.steps[at]);
+    at = end;
+  }
+  out.number(wave.memory.size());
+  uint32_t step = 0;
+  for (const MemoryUse &use : wave.memory) {
+    out.number(use.step - step);
+    step = use.step;
+    out.number(use.line_count);
+    out.number(use.phases);
+    out.number(use.ideal_phases);
+    out.number(use.lanes);
+    out.number(use.bytes_per_lane);
+    out.number(use.phase_bytes);
+    out.number(uint64_t(use.kind));
+  }
+  out.number(wave.lines.size());
+  uint64_t last = 0;
+  for (const uint64_t line : wave.lines) {
+    out.difference(line, last);
+    last = line;
+  }
+}
+
+void read_wave(Reader &in, WaveTrace &wave, uint32_t ops) {
+  const uint64_t steps = in.count();
+  while (in.good() && wave.steps.size() < steps) {
+    const uint64_t run = in.count(steps - wave.steps.size());
+    const uint64_t first = in.number();
+    if (run == 0 || first > UINT32_MAX || (first & ~kNoLanes) + run > ops) return in.bad();
+    for (uint64_t n = 0; n < run; ++n) wave.steps.push_back(uint32_t(first + n));
+  }
+  uint64_t step = 0, line = 0;
+  for (uint64_t left = in.count(steps); in.good() && left; --left) {
+    MemoryUse use;
+    step += in.number();
+    if (step >= wave.steps.size()) return in.bad();
+    use.step = uint32_t(step);
+    use.op = wave.steps[step] & ~kNoLanes;
+    use.first_line = uint32_t(line);
+    use.line_count = uint16_t(in.count(UINT16_MAX));
+    use.phases = uint16_t(in.count(UINT16_MAX));
+    use.ideal_phases = uint16_t(in.count(UINT16_MAX));
+    use.lanes = uint16_t(in.count(UINT16_MAX));
+    use.bytes_per_lane = uint16_t(in.count(UINT16_MAX));
+    use.phase_bytes = uint16_t(in.count(UINT16_MAX));
+    use.kind = MemoryKind(in.count(uint64_t(MemoryKind::kCache)));
+    line += use.line_count;
+    wave.memory.push_back(use);
+  }
+  if (in.count() != line) return in.bad();
+  uint64_t address = 0;
+  for (; in.good() && line; --line) wave.lines.push_back(address = in.difference(address));
+}
+
+void write_groups(Writer &out, const std::vector<GroupTrace> &groups) {
+  out.number(groups.size());
+  for (const GroupTrace &group : groups) {
+    for (const uint32_t id : group.id) out.number(id);
+    out.number(group.linear_id);
+    out.number(group.mfma_flops);
+    out.number(group.wave_instructions);
+    out.number(group.truncated);
+    out.number(group.waves.size());
+    for (const WaveTrace &wave : group.waves) write_wave(out, wave);
+  }
+}
+
+std::vector<GroupTrace> read_groups(Reader &in, uint32_t ops) {
+  std::vector<GroupTrace> groups;
+  for (uint64_t left = in.count(); in.good() && left; --left) {
+    GroupTrace &group = groups.emplace_back();
+    for (uint32_t &id : group.id) id = uint32_t(in.count(UINT32_MAX));
+    group.linear_id = in.number();
+    group.mfma_flops = in.number();
+    group.wave_instructions = in.number();
+    group.truncated = in.number() != 0;
+    for (uint64_t waves = in.count(16); in.good() && waves; --waves)
+      read_wave(in, group.waves.emplace_back(), ops);
+  }
+  return groups;
+}
+
+void write_facts(Writer &out, const LaunchFacts &facts) {
+  out.text(facts.kernel);
+  out.text(facts.target);
+  for (const uint32_t n : facts.grid) out.number(n);
+  for (const uint32_t n : facts.block) out.number(n);
+  const ComputeUnitResources &unit = facts.unit;
+  for (const uint32_t n : {facts.compute_units, facts.xcds, unit.simds, unit.waves_per_simd,
+                           unit.vgprs_per_simd_lane, unit.vgpr_granule, unit.groups, unit.lds_bytes,
+                           unit.lds_granule_bytes, facts.group.work_items, facts.group.vgprs})
+    out.number(n);
+  out.number(facts.group.lds_bytes);
+}
+
+LaunchFacts read_facts(Reader &in) {
+  LaunchFacts facts;
+  facts.kernel = in.text();
+  facts.target = in.text();
+  const auto size = [&](uint32_t &n) {
+    n = uint32_t(in.count());
+    if (n == 0) in.bad();
+  };
+  for (uint32_t &n : facts.grid) size(n);
+  for (uint32_t &n : facts.block) size(n);
+  ComputeUnitResources &unit = facts.unit;
+  for (uint32_t *n : {&facts.compute_units, &facts.xcds, &unit.simds, &unit.waves_per_simd,
+                      &unit.vgprs_per_simd_lane, &unit.vgpr_granule, &unit.groups, &unit.lds_bytes,
+                      &unit.lds_granule_bytes, &facts.group.work_items})
+    size(*n);
+  facts.group.vgprs = uint32_t(in.count());
+  facts.group.lds_bytes = in.count();
+  return facts;
+}
+
+void write_rule(Writer &out, const SampleRule &rule) {
+  for (const uint32_t n : rule.grid) out.number(n);
+  for (const auto &points : rule.at) {
+    out.number(points.size());
+    for (const uint32_t point : points) out.number(point);
+  }
+  out.number(rule.scattered);
+  out.number(rule.samples.size());
+  for (const uint64_t sample : rule.samples) out.number(sample);
+  out.real(rule.held_out_error);
+  out.number(rule.held_out);
+}
+
+SampleRule read_rule(Reader &in) {
+  SampleRule rule;
+  for (uint32_t &n : rule.grid) n = uint32_t(in.count());
+  uint64_t combinations = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    for (uint64_t left = in.count(1024); in.good() && left; --left)
+      rule.at[axis].push_back(uint32_t(in.count()));
+    combinations *= rule.at[axis].size();
+  }
+  rule.scattered = in.number() != 0;
+  for (uint64_t left = in.count(1 << 20); in.good() && left; --left)
+    rule.samples.push_back(in.number());
+  rule.held_out_error = in.real();
+  rule.held_out = uint32_t(in.count());
+  if (rule.samples.empty() || (!rule.scattered && rule.samples.size() != combinations)) in.bad();
+  return rule;
+}
+
+}  // namespace
+
+bool save_launch(const RecordedLaunch &launch, const std::string &path, std::string *error) {
+  Writer out;
+  out.bytes = kMagic;
+  write_facts(out, launch.facts);
+  const Program &program = *launch.program;
+  out.text(std::string(reinterpret_cast<const char *>(program.base), program.offsets.back()));
+  write_rule(out, launch.rule);
+  write_groups(out, launch.samples);
+  write_groups(out, launch.streams);
+  write_groups(out, launch.other_xcds);
+  out.real(launch.footprint_bytes);
+  std::FILE *const file = std::fopen(path.c_str(), "wb");
+  const bool written =
+      file && std::fwrite(out.bytes.data(), 1, out.bytes.size(), file) == out.bytes.size();
+  const int reason = errno;
+  if (file && std::fclose(file) == 0 && written) return true;
+  *error = path + ": " + std::strerror(reason);
+  return false;
+}
+
+bool load_launch(const std::string &path, RecordedLaunch *launch, std::string *error) {
+  std::FILE *const file = std::fopen(path.c_str(), "rb");
+  if (!file) {
+    *error = path + ": " + std::strerror(errno);
+    return false;
+  }
+  std::string bytes;
+  char part[1 << 15];
+  for (size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) bytes.append(part, n);
+  std::fclose(file);
+  const std::string magic = kMagic;
+  if (bytes.compare(0, magic.size(), magic) != 0) {
+    *error = path + ": no recorded launch of this version";
+    return false;
+  }
+  Reader in(bytes.substr(magic.size()));
+  launch->facts = read_facts(in);
+  const std::string code = in.text();
+  if (in.good()) {
+    launch->program = decode_program(launch->facts.target, code.data(), code.size());
+    const uint32_t ops = uint32_t(launch->program->ops.size());
+    launch->rule = read_rule(in);
+    launch->samples = read_groups(in, ops);
+    launch->streams = read_groups(in, ops);
+    launch->other_xcds = read_groups(in, ops);
+    launch->footprint_bytes = in.real();
+    if (launch->samples.size() != launch->rule.samples.size()) in.bad();
+  }
+  if (in.good() && in.at_end()) return true;
+  *error = path + ": the recorded launch is damaged";
+  return false;
+}
+
+}  // namespace flydsl::emu::timing
