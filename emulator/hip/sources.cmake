@@ -23,6 +23,7 @@ set(FLYDSL_EMU_HIP_SOURCES
   hip/kernel_arguments.cc
   hip/launch.cc
   hip/launch_api.cc
+  hip/launch_timing.cc
   hip/memory_api.cc
   hip/memory_pool.cc
   hip/module_api.cc
