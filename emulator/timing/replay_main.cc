@@ -1,0 +1,120 @@
+// flydsl_timing_replay: models recorded launches (FLYDSL_EMU_TIMING_SAVE) again, with other
+// constants; for fits, which try hundreds. One JSON line for each file, in their order.
+//
+//   flydsl_timing_replay [--constants FILE] [--set NAME=VALUE]... [--detail] FILE...
+//   flydsl_timing_replay --fit [--detail] FILE...     reads sets of constants from stdin, one a line:
+//                                        "NAME=VALUE NAME=VALUE ..."; a JSON array of all files for each
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulator/timing/launch_model.h"
+#include "emulator/timing/report.h"
+#include "emulator/timing/trace_store.h"
+
+namespace flydsl::emu::timing {
+namespace {
+
+constexpr int kUsage = 2, kFailed = 1;
+
+bool set_constant(const std::string &assignment, Constants &constants) {
+  const size_t equals = assignment.find('=');
+  const std::string name = assignment.substr(0, equals);
+  for (size_t n = 0; n < kConstantRowCount; ++n) {
+    if (name != kConstantRows[n].name || equals == std::string::npos) continue;
+    char *end = nullptr;
+    const double value = std::strtod(assignment.c_str() + equals + 1, &end);
+    if (*end == 0 && end != assignment.c_str() + equals + 1) {
+      constants.*kConstantRows[n].member = value;
+      return true;
+    }
+  }
+  std::fprintf(stderr,
+               "flydsl_timing_replay: %s: a constant's name, '=' and a number is expected\n",
+               assignment.c_str());
+  return false;
+}
+
+std::string model_of(const RecordedLaunch &launch, const Constants &constants, bool detail) {
+  ModelOptions options;
+  options.profile = options.timeline = detail;
+  return launch_json(model_launch(launch, constants, options), *launch.program, detail);
+}
+
+int fit(const std::vector<RecordedLaunch> &launches, const Constants &base, bool detail) {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    Constants constants = base;
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (!set_constant(word, constants)) return kUsage;
+    std::string all;
+    for (const RecordedLaunch &launch : launches)
+      all += (all.empty() ? "[" : ", ") + model_of(launch, constants, detail);
+    std::printf("%s]\n", all.c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+int run(int argc, char **argv) {
+  Constants constants;
+  bool detail = false, fitting = false;
+  std::vector<std::string> files;
+  for (int n = 1; n < argc; ++n) {
+    const std::string word = argv[n];
+    const bool more = n + 1 < argc;
+    if (word == "--detail") {
+      detail = true;
+    } else if (word == "--fit") {
+      fitting = true;
+    } else if (word == "--constants" && more) {
+      std::string error;
+      constants = constants_with_changes(argv[++n], &error);
+      if (!error.empty()) {
+        std::fprintf(stderr, "flydsl_timing_replay: %s\n", error.c_str());
+        return kUsage;
+      }
+    } else if (word == "--set" && more) {
+      if (!set_constant(argv[++n], constants)) return kUsage;
+    } else if (word[0] == '-') {
+      std::fprintf(stderr, "flydsl_timing_replay: %s is no option, or lacks its value\n", argv[n]);
+      return kUsage;
+    } else {
+      files.push_back(word);
+    }
+  }
+  if (files.empty()) {
+    std::fprintf(stderr,
+                 "usage: flydsl_timing_replay [--constants FILE] [--set NAME=VALUE]... [--fit] "
+                 "[--detail] FILE...\n");
+    return kUsage;
+  }
+  std::vector<RecordedLaunch> launches(files.size());
+  for (size_t n = 0; n < files.size(); ++n) {
+    std::string error;
+    if (load_launch(files[n], &launches[n], &error)) continue;
+    std::fprintf(stderr, "flydsl_timing_replay: %s\n", error.c_str());
+    return kFailed;
+  }
+  if (fitting) return fit(launches, constants, detail);
+  for (const RecordedLaunch &launch : launches)
+    std::printf("%s\n", model_of(launch, constants, detail).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace flydsl::emu::timing
+
+int main(int argc, char **argv) {
+  try {
+    return flydsl::emu::timing::run(argc, argv);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "flydsl_timing_replay: %s\n", error.what());
+    return 1;
+  }
+}
