@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/exit_status.h"
+#include "tools/library_handle.h"
 
 namespace flydsl::tools {
 namespace {
@@ -54,7 +55,14 @@ std::vector<uint16_t> values(size_t count) {
 
 }  // namespace
 
-double checks_all_slowdown(const LibraryHandle &library) {
+double checks_all_slowdown() {
+  Variable checks("FLYDSL_EMU_CHECKS"), threads("FLYDSL_EMU_THREADS");
+  checks.set("all");
+  threads.set("1");
+  OpenArguments arguments;
+  arguments.device = "emulator";
+  LibraryHandle library;
+  library.open(arguments);
   const std::vector<uint16_t> input = values(size_t(kHeads * kRows * kHeadDim));
   const size_t bytes = input.size() * sizeof input[0];
   const DeviceMemory in(library, bytes, "the benchmark's input"),
@@ -74,8 +82,6 @@ double checks_all_slowdown(const LibraryHandle &library) {
   params.out = tensor(out.data());
   params.mask = {FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_ANCHOR_NONE, 0};
 
-  Variable checks("FLYDSL_EMU_CHECKS"), threads("FLYDSL_EMU_THREADS");
-  threads.set("1");
   double least[] = {INFINITY, INFINITY};
   for (int round = 0; round < 2 * kRounds; ++round) {
     const bool all = round % 2 != 0;

@@ -9,6 +9,7 @@
 namespace flydsl::tools {
 
 void command_bench_emulator(bool json) {
+  const double slowdown = checks_all_slowdown();
   OpenArguments arguments;
   arguments.device = "emulator";
   LibraryHandle library;
@@ -21,7 +22,6 @@ void command_bench_emulator(bool json) {
   flydsl_emu_benchmark_result result{};
   result.struct_size = sizeof result;
   if (benchmark(&result) != 0) throw ToolError(kExitFailure, last_error());
-  const double slowdown = checks_all_slowdown(library);
   const struct {
     const char *key, *unit;
     double scale, value;
