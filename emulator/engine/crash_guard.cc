@@ -7,8 +7,9 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
+
+#include "emulator/engine/environment.h"
 
 namespace flydsl::emu {
 namespace {
@@ -60,8 +61,7 @@ class Handlers {
 
  private:
   Handlers() {
-    const char *text = std::getenv("FLYDSL_EMU_CATCH_CRASHES");
-    installed_ = text == nullptr || std::atoi(text) != 0;
+    installed_ = flag_variable("FLYDSL_EMU_CATCH_CRASHES", true);
     for (size_t i = 0; installed_ && i < std::size(kSignals); ++i) {
       struct sigaction action = {};
       action.sa_sigaction = on_signal;

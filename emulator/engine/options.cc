@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "emulator/checks/check.h"
+#include "emulator/engine/environment.h"
 #include "emulator/engine/trace.h"
 
 namespace flydsl::emu {
@@ -28,7 +29,9 @@ bool parse_memory(const std::string &text, RunOptions &options) {
 RunOptions run_options(const DispatchOptions &asked) {
   RunOptions options;
   if (const char *text = std::getenv("FLYDSL_EMU_INSTRUCTION_LIMIT"))
-    options.instruction_limit = std::strtoull(text, nullptr, 10);
+    if (*text && !number(text, options.instruction_limit))
+      options.error = "FLYDSL_EMU_INSTRUCTION_LIMIT is \"" + std::string(text) +
+                      "\", a number of wave-instructions is expected";
   if (const char *text = std::getenv("FLYDSL_EMU_TIMEOUT_S")) {
     char *end = nullptr;
     options.timeout_s = std::strtod(text, &end);
@@ -50,8 +53,8 @@ RunOptions run_options(const DispatchOptions &asked) {
     options.error =
         "FLYDSL_EMU_CHECKS is \"" + std::string(checks) +
         "\", allowed are 0, all and names of checks separated by commas:" + checks::check_names();
-  const char *warn = std::getenv("FLYDSL_EMU_CHECKS_WARN");
-  options.warn = asked.checks_warn ? *asked.checks_warn : warn && std::string(warn) == "1";
+  options.warn =
+      asked.checks_warn ? *asked.checks_warn : flag_variable("FLYDSL_EMU_CHECKS_WARN", false);
   return options;
 }
 

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/engine/environment.h"
+
 namespace flydsl::emu {
 namespace {
 
@@ -137,6 +139,7 @@ unsigned thread_count(unsigned asked) {
     char *end = nullptr;
     const long n = std::strtol(text, &end, 10);
     if (end != text && !*end && n >= 1 && n <= kMost) return unsigned(n);
+    if (*text) complain_of("FLYDSL_EMU_THREADS", text, "1 to " + std::to_string(kMost));
   }
   if (asked) return asked;
   cpu_set_t set;

@@ -4,7 +4,8 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
+
+#include "emulator/engine/environment.h"
 
 namespace flydsl::emu {
 namespace {
@@ -15,11 +16,11 @@ constexpr auto kPause = std::chrono::milliseconds(200);
 }  // namespace
 
 Progress::Progress(const std::string &kernel, uint64_t groups) : kernel_(kernel), groups_(groups) {
-  const char *text = std::getenv("FLYDSL_EMU_PROGRESS");
-  const bool asked = text != nullptr && *text != 0;
-  enabled_ = asked ? std::atoi(text) != 0 : isatty(STDERR_FILENO) != 0;
+  constexpr char kVariable[] = "FLYDSL_EMU_PROGRESS";
+  const bool at_once = flag_variable(kVariable, false);
+  enabled_ = flag_variable(kVariable, isatty(STDERR_FILENO) != 0);
   start_ = Clock::now();
-  next_ = start_ + (asked ? kAtOnce : kQuiet);
+  next_ = start_ + (at_once ? kAtOnce : kQuiet);
 }
 
 void Progress::group_done() {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/engine/environment.h"
 #include "emulator/hip/api_call.h"
 #include "emulator/hip/current_device.h"
 #include "emulator/hip/stream.h"
@@ -43,6 +44,7 @@ bool read_number(const char *variable, unsigned long largest, unsigned long *val
 }
 
 DeviceTable make_table() {
+  complain_of_unknown_variables();
   DeviceTable table;
   const char *arch = std::getenv("FLYDSL_EMU_ARCH");
   if (arch == nullptr || *arch == 0) arch = kModels[0].arch;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "emulator/engine/environment.h"
 #include "emulator/hip/api_call.h"
 #include "emulator/hip/kernel_arguments.h"
 #include "emulator/hip/launch_report.h"
@@ -138,11 +139,9 @@ struct Launch {
 
 // As HIP_LAUNCH_BLOCKING of AMD's runtime: each launch ends before the call returns.
 bool launches_block() {
-  const auto set = [](const char *variable) {
-    const char *text = std::getenv(variable);
-    return text != nullptr && std::atoi(text) != 0;
-  };
-  return set("FLYDSL_EMU_LAUNCH_BLOCKING") || set("HIP_LAUNCH_BLOCKING");
+  const char *text = std::getenv("HIP_LAUNCH_BLOCKING");
+  return flag_variable("FLYDSL_EMU_LAUNCH_BLOCKING", false) ||
+         (text != nullptr && std::atoi(text) != 0);
 }
 
 }  // namespace

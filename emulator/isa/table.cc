@@ -2,7 +2,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+
+#include "emulator/engine/environment.h"
 
 namespace flydsl::emu {
 namespace {
@@ -32,8 +36,8 @@ struct Family {
 const Family kFamilies[] = {FLYDSL_EMU_FAMILIES(FLYDSL_EMU_FAMILY)};
 
 bool is_integer(const char *name) {
-  for (const char *n :
-       {"salu", "control", "smem", "valu_int", "valu_int16", "valu_int64", "valu_byte", "smem_write", "lane", "lds", "global", "buffer"})
+  for (const char *n : {"salu", "control", "smem", "valu_int", "valu_int16", "valu_int64",
+                        "valu_byte", "smem_write", "lane", "lds", "global", "buffer"})
     if (!std::strcmp(n, name)) return true;
   return false;
 }
@@ -69,11 +73,21 @@ Level host_level() {
                  : level_supported(Level::kAvx2) ? Level::kAvx2
                                                  : Level::kBase;
     if (const char *name = std::getenv("FLYDSL_EMU_ISA")) {
-      Level asked = best;
-      if (!std::strcmp(name, "base")) asked = Level::kBase;
-      if (!std::strcmp(name, "avx2")) asked = Level::kAvx2;
-      if (!std::strcmp(name, "avx512")) asked = Level::kAvx512;
-      if (level_supported(asked)) best = asked;
+      const std::string_view asked = name;
+      const struct {
+        const char *name;
+        Level level;
+      } levels[] = {{"base", Level::kBase}, {"avx2", Level::kAvx2}, {"avx512", Level::kAvx512}};
+      bool found = asked.empty();
+      std::string allowed;
+      for (const auto &candidate : levels) {
+        if (!level_supported(candidate.level)) continue;
+        allowed += (allowed.empty() ? "" : ", ") + std::string(candidate.name);
+        if (asked != candidate.name) continue;
+        best = candidate.level;
+        found = true;
+      }
+      if (!found) complain_of("FLYDSL_EMU_ISA", name, allowed + " on this processor");
     }
     return best;
   }();
