@@ -58,6 +58,30 @@ __global__ void scale(T *data, int count) {
 }
 )";
 
+TEST(Hiprtc, FaultsNameLinesOfTheProgram) {
+  hiprtcProgram program =
+      make("extern \"C\" __global__ void past_end(int *data) {\n  data[threadIdx.x] = 1;\n}\n");
+  ASSERT_EQ(compile(program, {"-gline-tables-only"}), 0u) << log_of(program);
+  size_t bytes = 0;
+  ASSERT_EQ(rtc("hiprtcGetCodeSize", program, &bytes), 0u);
+  std::vector<char> code(bytes);
+  ASSERT_EQ(rtc("hiprtcGetCode", program, code.data()), 0u);
+  hipModule_t module = nullptr;
+  hipFunction_t function = nullptr;
+  ASSERT_HIP(hipSuccess, hipModuleLoadData(&module, code.data()));
+  ASSERT_HIP(hipSuccess, hipModuleGetFunction(&function, module, "past_end"));
+  DeviceArray<int> data(std::vector<int>(32, 0));
+  void *pointer = data.get();
+  void *arguments[] = {&pointer};
+  ASSERT_HIP(hipSuccess,
+             hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
+  EXPECT_HIP(hipErrorLaunchFailure, hipDeviceSynchronize());
+  const std::string fault = hip().flydsl_emu_last_fault();
+  EXPECT_NE(fault.find(" (my_source.hip:2) `global_store_dword"), std::string::npos) << fault;
+  EXPECT_HIP(hipSuccess, hipDeviceReset());
+  EXPECT_EQ(rtc("hiprtcDestroyProgram", &program), 0u);
+}
+
 TEST(Hiprtc, TemplateByNameExpressionRuns) {
   const char *text = "#define FACTOR 10\n", *name = "factor.h";
   hiprtcProgram program = make(kSource, 1, &text, &name);
