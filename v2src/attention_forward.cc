@@ -2,6 +2,8 @@
 // include/flydsl_aot/attention_forward.h.
 #include "v2src/attention_forward.h"
 
+#include <cstddef>
+
 #include "v2src/struct_size.h"
 
 namespace flydsl::attention_forward {
@@ -26,7 +28,8 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+  // The struct's first version ended before cu_seqlens_q.
+  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, cu_seqlens_q)));
   FLYDSL_RETURN_IF_ERROR(check(*params, query));
   *problem = describe(*params);
   return {};

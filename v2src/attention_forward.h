@@ -19,6 +19,7 @@ constexpr const char *kName = "attention_forward";
 constexpr int64_t kMaxSize = int64_t{1} << 30;
 constexpr uint32_t kTileRows = 128;
 
+// Axes of a dense tensor. A packed one, (H, total, D), lacks the first.
 enum Axis { kBatch, kHead, kSeq, kDim };
 
 // A head-dim class: problems of at most these head dims, padded inside the kernel.
@@ -34,10 +35,18 @@ std::string class_list();
 // for their alignment.
 Status check(const Params &params, bool query);
 
+struct Sizes {
+  int64_t batches, heads_q, heads_kv;
+  int64_t seq_q, seq_k;      // of the longest sequence
+  int64_t total_q, total_k;  // rows of a packed tensor, else as seq_q, seq_k
+  int64_t head_dim_qk, head_dim_v;
+};
+// Of parameters whose ranks are right.
+Sizes sizes_of(const Params &params);
+
 // A checked problem: sizes within limits, ready for selection and launch.
-struct Problem {
+struct Problem : Sizes {
   const Params *params;
-  int64_t batches, heads_q, heads_kv, seq_q, seq_k, head_dim_qk, head_dim_v;
   bool empty;          // no output element
   int32_t mask_shift;  // query i sees keys j <= i + mask_shift
   select::Problem key;

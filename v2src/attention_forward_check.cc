@@ -3,7 +3,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "v2src/attention_forward.h"
+#include "v2src/attention_forward_check.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
 
@@ -15,16 +15,29 @@ constexpr const char *kKeyAxes[] = {"B", "Hkv", "Sk", "D"};
 constexpr const char *kValueAxes[] = {"B", "Hkv", "Sk", "Dv"};
 constexpr const char *kOutAxes[] = {"B", "Hq", "Sq", "Dv"};
 constexpr const char *kLseAxes[] = {"B", "Hq", "Sq"};
+constexpr const char *kPackedQueryAxes[] = {"Hq", "total_q", "D"};
+constexpr const char *kPackedKeyAxes[] = {"Hkv", "total_k", "D"};
+constexpr const char *kPackedValueAxes[] = {"Hkv", "total_k", "Dv"};
+constexpr const char *kPackedOutAxes[] = {"Hq", "total_q", "Dv"};
+constexpr const char *kPackedLseAxes[] = {"Hq", "total_q"};
 
 struct Operands {
   Operand q, k, v, out, lse;
   bool has_lse;
+  // Axes that q, out (and lse but for its last) or k, v lack in front: 1 when packed.
+  int packed_q, packed_k;
 };
 
 Operands operands_of(const Params &params) {
-  return {{"q", &params.q, kQueryAxes},   {"k", &params.k, kKeyAxes},
-          {"v", &params.v, kValueAxes},   {"out", &params.out, kOutAxes},
-          {"lse", &params.lse, kLseAxes}, present(params.lse)};
+  const bool q = present(params.cu_seqlens_q), k = present(params.cu_seqlens_k);
+  return {{"q", &params.q, q ? kPackedQueryAxes : kQueryAxes},
+          {"k", &params.k, k ? kPackedKeyAxes : kKeyAxes},
+          {"v", &params.v, k ? kPackedValueAxes : kValueAxes},
+          {"out", &params.out, q ? kPackedOutAxes : kOutAxes},
+          {"lse", &params.lse, q ? kPackedLseAxes : kLseAxes},
+          present(params.lse),
+          q,
+          k};
 }
 
 Status check_presence(const Operands &all) {
@@ -61,32 +74,33 @@ Status check_dtypes(const Operands &all) {
 }
 
 Status check_shapes(const Operands &all) {
-  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
-    FLYDSL_RETURN_IF_ERROR(check_shape(*operand, 4));
-  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse, 3));
-  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
-  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim, all.k, kDim));
-  for (const int axis : {kBatch, kHead, kSeq})
+  const int q = all.packed_q, k = all.packed_k;
+  FLYDSL_RETURN_IF_ERROR(check_shape(all.q, 4 - q));
+  FLYDSL_RETURN_IF_ERROR(check_shape(all.k, 4 - k));
+  FLYDSL_RETURN_IF_ERROR(check_shape(all.v, 4 - k));
+  FLYDSL_RETURN_IF_ERROR(check_shape(all.out, 4 - q));
+  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse, 3 - q));
+  if (!q && !k) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim - q, all.k, kDim - k));
+  for (int axis = 0; axis <= kSeq - k; ++axis)
     FLYDSL_RETURN_IF_ERROR(check_same_size(all.k, axis, all.v, axis));
-  for (const int axis : {kBatch, kHead, kSeq})
+  for (int axis = 0; axis <= kSeq - q; ++axis)
     FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.out, axis));
-  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim, all.out, kDim));
-  for (const int axis : {kBatch, kHead, kSeq}) {
-    if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse, axis));
-  }
-  const int64_t heads_q = all.q.tensor->sizes[kHead];
-  const int64_t heads_kv = all.k.tensor->sizes[kHead];
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim - k, all.out, kDim - q));
+  for (int axis = 0; axis <= kSeq - q && all.has_lse; ++axis)
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse, axis));
+  const int64_t heads_q = all.q.tensor->sizes[kHead - q];
+  const int64_t heads_kv = all.k.tensor->sizes[kHead - k];
   if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
   return error(FLYDSL_AOT_INVALID_SHAPE,
                "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
                static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
 }
 
-Status check_head_dim(const Operands &all) {
-  const int64_t head_dim_qk = all.q.tensor->sizes[kDim];
-  const int64_t head_dim_v = all.v.tensor->sizes[kDim];
+Status check_head_dim(const Sizes &sizes, bool has_lse) {
+  const int64_t head_dim_qk = sizes.head_dim_qk, head_dim_v = sizes.head_dim_v;
   // Without an lse there is nothing to compute for Dv = 0; with one there would be.
-  if (head_dim_v == 0 && !all.has_lse) return {};
+  if (head_dim_v == 0 && !has_lse) return {};
   if (head_dim_qk > 0 && head_dim_v > 0 && class_of(head_dim_qk, head_dim_v)) return {};
   return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
                "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
@@ -94,24 +108,22 @@ Status check_head_dim(const Operands &all) {
                class_list().c_str());
 }
 
-Status check_limits(const Operands &all) {
+Status check_limits(const Sizes &sizes, bool nothing_to_do) {
   const struct {
     const char *name;
     int64_t value;
-  } limited[] = {{"B", all.q.tensor->sizes[kBatch]},
-                 {"Hq", all.q.tensor->sizes[kHead]},
-                 {"Sq", all.q.tensor->sizes[kSeq]},
-                 {"Hkv", all.k.tensor->sizes[kHead]},
-                 {"Sk", all.k.tensor->sizes[kSeq]}};
+  } limited[] = {{"B", sizes.batches},      {"Hq", sizes.heads_q}, {"Sq", sizes.seq_q},
+                 {"Hkv", sizes.heads_kv},   {"Sk", sizes.seq_k},   {"total_q", sizes.total_q},
+                 {"total_k", sizes.total_k}};
   for (const auto &size : limited) {
     if (size.value > kMaxSize) {
       return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most 2^30", size.name,
                    static_cast<long long>(size.value));
     }
   }
-  if (empty(*all.out.tensor)) return {};
+  if (nothing_to_do) return {};
   LinearTiles tiles;
-  return linear_tiles(limited[2].value, limited[0].value, limited[1].value, kTileRows, &tiles);
+  return linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, kTileRows, &tiles);
 }
 
 Status check_layout(const Operands &all) {
@@ -125,15 +137,13 @@ Status check_layout(const Operands &all) {
   return check_no_self_overlap(all.lse);
 }
 
-Status check_memory(const Operands &all, bool query) {
+Status check_memory(const Params &params, const Operands &all, bool query) {
   for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
     FLYDSL_RETURN_IF_ERROR(check_data(*operand, query));
   if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_data(all.lse, query));
   if (query) return {};
-  for (const Operand *input : {&all.q, &all.k, &all.v}) {
-    FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, *input));
-    if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.lse, *input));
-  }
+  for (const Operand *input : {&all.q, &all.k, &all.v})
+    FLYDSL_RETURN_IF_ERROR(check_input_apart(params, *input));
   return all.has_lse ? check_no_overlap(all.lse, all.out) : Status();
 }
 
@@ -178,18 +188,28 @@ Status check_workspace(const Params &params) {
 
 }  // namespace
 
+Status check_input_apart(const Params &params, const Operand &input) {
+  const Operands all = operands_of(params);
+  FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, input));
+  return all.has_lse ? check_no_overlap(all.lse, input) : Status();
+}
+
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_presence(all));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
-  FLYDSL_RETURN_IF_ERROR(check_head_dim(all));
-  FLYDSL_RETURN_IF_ERROR(check_limits(all));
+  FLYDSL_RETURN_IF_ERROR(check_lengths(params));
+  const Sizes sizes = sizes_of(params);
+  const bool nothing_to_do = empty(params.out) || sizes.batches == 0 || sizes.seq_q == 0;
+  FLYDSL_RETURN_IF_ERROR(check_head_dim(sizes, all.has_lse));
+  FLYDSL_RETURN_IF_ERROR(check_limits(sizes, nothing_to_do));
   FLYDSL_RETURN_IF_ERROR(check_layout(all));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
   FLYDSL_RETURN_IF_ERROR(check_workspace(params));
-  return check_memory(all, query);
+  FLYDSL_RETURN_IF_ERROR(check_memory(params, all, query));
+  return check_lengths_memory(params, query);
 }
 
 }  // namespace flydsl::attention_forward

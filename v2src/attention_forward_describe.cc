@@ -43,12 +43,18 @@ bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
   return false;
 }
 
+bool needs_general_instance(const Params &params) {
+  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
+         present(params.seqused_q) || present(params.seqused_k);
+}
+
 uint64_t functional_key(const Problem &problem) {
   const flydsl_aot_mask &mask = problem.params->mask;
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return 0;  // an empty problem; nothing is looked up for it
   const bool general = !has_exact_instances(problem.head_dim_qk, problem.head_dim_v) ||
-                       left_bound_hides(mask, problem.seq_q, problem.seq_k);
+                       left_bound_hides(mask, problem.seq_q, problem.seq_k) ||
+                       needs_general_instance(*problem.params);
   // Query 0 sees the fewest keys: when it sees all of them, the right bound hides nothing.
   const bool bounded = !general && problem.mask_shift < problem.seq_k - 1;
   return flydsl_aot_attention_forward_key(static_cast<uint64_t>(problem.params->q.dtype),
@@ -57,6 +63,24 @@ uint64_t functional_key(const Problem &problem) {
 }
 
 }  // namespace
+
+Sizes sizes_of(const Params &params) {
+  const auto size = [](const flydsl_aot_tensor &tensor, Axis axis) {
+    return tensor.sizes[axis - (4 - tensor.rank)];
+  };
+  Sizes sizes{};
+  const bool packed_q = present(params.cu_seqlens_q), packed_k = present(params.cu_seqlens_k);
+  sizes.batches = packed_q ? params.cu_seqlens_q.sizes[0] - 1 : params.q.sizes[kBatch];
+  sizes.heads_q = size(params.q, kHead);
+  sizes.heads_kv = size(params.k, kHead);
+  sizes.total_q = size(params.q, kSeq);
+  sizes.total_k = size(params.k, kSeq);
+  sizes.seq_q = packed_q ? params.max_seqlen_q : sizes.total_q;
+  sizes.seq_k = packed_k ? params.max_seqlen_k : sizes.total_k;
+  sizes.head_dim_qk = size(params.q, kDim);
+  sizes.head_dim_v = size(params.v, kDim);
+  return sizes;
+}
 
 const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v) {
   for (const HeadDims &dims : kClasses) {
@@ -74,15 +98,9 @@ std::string class_list() {
 
 Problem describe(const Params &params) {
   Problem problem{};
+  static_cast<Sizes &>(problem) = sizes_of(params);
   problem.params = &params;
-  problem.batches = params.q.sizes[kBatch];
-  problem.heads_q = params.q.sizes[kHead];
-  problem.seq_q = params.q.sizes[kSeq];
-  problem.head_dim_qk = params.q.sizes[kDim];
-  problem.head_dim_v = params.v.sizes[kDim];
-  problem.heads_kv = params.k.sizes[kHead];
-  problem.seq_k = params.k.sizes[kSeq];
-  problem.empty = empty(params.out);
+  problem.empty = empty(params.out) || problem.batches == 0 || problem.seq_q == 0;
   problem.mask_shift = mask_shift(params.mask, problem.seq_q, problem.seq_k);
   problem.key.op = kName;
   problem.key.functional_key = functional_key(problem);

@@ -9,10 +9,17 @@
 namespace flydsl::attention_forward {
 namespace {
 
-void set_strides(const flydsl_aot_tensor &tensor, int64_t *batch, int64_t *head, int64_t *seq) {
-  *batch = walked_stride(tensor, kBatch);
-  *head = walked_stride(tensor, kHead);
-  *seq = walked_stride(tensor, kSeq);
+// Of a tensor with batch, head and sequence axes and `inner` more; a packed one has no batch axis.
+void set_strides(const flydsl_aot_tensor &tensor, int inner, int64_t *batch, int64_t *head,
+                 int64_t *seq) {
+  const int packed = 3 + inner - tensor.rank;
+  *batch = packed ? 0 : walked_stride(tensor, kBatch);
+  *head = walked_stride(tensor, kHead - packed);
+  *seq = walked_stride(tensor, kSeq - packed);
+}
+
+const int32_t *numbers(const flydsl_aot_tensor &tensor) {
+  return present(tensor) ? static_cast<const int32_t *>(tensor.data) : nullptr;
 }
 
 // The sign and the zero of the scale go into Q's bits, exactly, so that the kernel's scale is
@@ -38,13 +45,13 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.k = params.k.data;
   kernarg.v = params.v.data;
   kernarg.out = params.out.data;
-  set_strides(params.q, &kernarg.q_stride_b, &kernarg.q_stride_h, &kernarg.q_stride_s);
-  set_strides(params.k, &kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s);
-  set_strides(params.v, &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s);
-  set_strides(params.out, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
+  set_strides(params.q, 1, &kernarg.q_stride_b, &kernarg.q_stride_h, &kernarg.q_stride_s);
+  set_strides(params.k, 1, &kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s);
+  set_strides(params.v, 1, &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s);
+  set_strides(params.out, 1, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
   if (present(params.lse)) {
     kernarg.lse = static_cast<float *>(params.lse.data);
-    set_strides(params.lse, &kernarg.lse_stride_b, &kernarg.lse_stride_h, &kernarg.lse_stride_s);
+    set_strides(params.lse, 0, &kernarg.lse_stride_b, &kernarg.lse_stride_h, &kernarg.lse_stride_s);
   }
   kernarg.seq_q = static_cast<int32_t>(problem.seq_q);
   kernarg.seq_k = static_cast<int32_t>(problem.seq_k);
@@ -60,6 +67,12 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.window_left = window_bound(params.mask.left);
   kernarg.window_right = window_bound(params.mask.right);
   kernarg.bottom_right = params.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT;
+  kernarg.cu_seqlens_q = numbers(params.cu_seqlens_q);
+  kernarg.cu_seqlens_k = numbers(params.cu_seqlens_k);
+  kernarg.seqused_q = numbers(params.seqused_q);
+  kernarg.seqused_k = numbers(params.seqused_k);
+  kernarg.total_q = static_cast<int32_t>(problem.total_q);
+  kernarg.total_k = static_cast<int32_t>(problem.total_k);
   return kernarg;
 }
 

@@ -2,16 +2,14 @@
 
 namespace flydsl {
 
-// The structs are those of the first version, so there are no smaller ones yet. When a struct
-// grows, its first size becomes the least one that is accepted.
-Status check_struct_size(const char *type, uint32_t seen, size_t known, const void *caller_struct,
-                         bool is_input) {
-  if (seen < known || seen > kMaxStructBytes) {
+Status check_struct_size(const char *type, uint32_t seen, size_t first, size_t known,
+                         const void *caller_struct, bool is_input) {
+  if (seen < first || seen > kMaxStructBytes) {
     return error(
         FLYDSL_AOT_INVALID_STRUCT_SIZE,
-        "%s.struct_size is %u; allowed: %zu (sizeof the struct), or more up to %zu if the rest "
-        "is zero",
-        type, seen, known, static_cast<size_t>(kMaxStructBytes));
+        "%s.struct_size is %u; allowed: %zu (sizeof the struct), an earlier version's from %zu, or "
+        "more up to %zu if the rest is zero",
+        type, seen, known, first, static_cast<size_t>(kMaxStructBytes));
   }
   if (!is_input) return {};
   const unsigned char *bytes = static_cast<const unsigned char *>(caller_struct);

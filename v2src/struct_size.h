@@ -12,23 +12,28 @@ namespace flydsl {
 // version.
 constexpr uint32_t kMaxStructBytes = 4096;
 
-Status check_struct_size(const char *type, uint32_t seen, size_t known, const void *caller_struct,
-                         bool is_input);
+// `first` is the struct's size in its first version, the least that is accepted; `known` this
+// version's.
+Status check_struct_size(const char *type, uint32_t seen, size_t first, size_t known,
+                         const void *caller_struct, bool is_input);
 
 // Copies a caller's input struct of this or another version: what it lacks is zero, what it has
 // beyond this version must be zero.
 template <typename T>
-Status read_struct(const char *type, const T *caller, T *result) {
+Status read_struct(const char *type, const T *caller, T *result, size_t first_size = sizeof(T)) {
   if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "%s is NULL", type);
-  FLYDSL_RETURN_IF_ERROR(check_struct_size(type, caller->struct_size, sizeof(T), caller, true));
-  std::memcpy(static_cast<void *>(result), caller, sizeof(T));
+  const size_t seen = caller->struct_size;
+  FLYDSL_RETURN_IF_ERROR(
+      check_struct_size(type, caller->struct_size, first_size, sizeof(T), caller, true));
+  *result = {};
+  std::memcpy(static_cast<void *>(result), caller, seen < sizeof(T) ? seen : sizeof(T));
   return {};
 }
 
 template <typename T>
 Status check_output_struct(const char *type, const T *caller) {
   if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "%s is NULL", type);
-  return check_struct_size(type, caller->struct_size, sizeof(T), caller, false);
+  return check_struct_size(type, caller->struct_size, sizeof(T), sizeof(T), caller, false);
 }
 
 // Fills a caller's output struct that check_output_struct accepted, keeping its struct_size; what a

@@ -37,6 +37,12 @@ _GENERAL_INSTANCES = (
     Argument("int32_t", "window_left", "in [0, 2^30], or -1: unlimited"),
     Argument("int32_t", "window_right", "in [0, 2^30], or -1: unlimited"),
     Argument("uint32_t", "bottom_right", "1: bounds count from key i + seq_k - seq_q, 0: from key i"),
+    Argument("const int32_t *", "cu_seqlens_q", "null: dense"),
+    Argument("const int32_t *", "cu_seqlens_k", "null: dense"),
+    Argument("const int32_t *", "seqused_q", "null: all rows"),
+    Argument("const int32_t *", "seqused_k", "null: all keys"),
+    Argument("int32_t", "total_q", "rows of the packed tensor"),
+    Argument("int32_t", "total_k"),
 )
 
 ARGUMENTS = _EVERY_INSTANCE + _GENERAL_INSTANCES

@@ -47,7 +47,26 @@ typedef struct flydsl_aot_attention_forward_params {
   flydsl_aot_mask mask;
   void *workspace;         /* device memory; NULL when the query asks for none */
   uint64_t workspace_bytes;
+
+  /* Sequences of different lengths; all optional, int32 in device memory, see below. */
+  flydsl_aot_tensor cu_seqlens_q; /* (B + 1): q is (Hq, total, D), sequence b is its rows cu_seqlens_q[b] up to but
+                                     not including cu_seqlens_q[b + 1] */
+  flydsl_aot_tensor cu_seqlens_k; /* (B + 1): the same for k and v, (Hkv, total, D) and (Hkv, total, Dv) */
+  flydsl_aot_tensor seqused_q;    /* (B): rows of sequence b that are in use, from its first */
+  flydsl_aot_tensor seqused_k;    /* (B): the same for its keys */
+  int64_t max_seqlen_q;           /* with cu_seqlens_q: the longest sequence; else 0 */
+  int64_t max_seqlen_k;           /* with cu_seqlens_k: the longest sequence; else 0 */
 } flydsl_aot_attention_forward_params;
+/* Fields after workspace_bytes were added later: a struct_size that ends before them is accepted, what it lacks is
+ * absent. */
+/* Lengths. Dense tensors, (B, H, S, D), and packed ones, (H, total, D) with cu_seqlens, may be mixed: a packed q over a
+ * dense cache k, v with seqused_k is the usual case. out is packed as q is, (Hq, total, Dv), and lse (Hq, total).
+ * Sq and Sk of a sequence, from which masks count, are its own: seqused if given, else the difference of its cu_seqlens,
+ * else the tensor's size. Rows that no sequence uses are neither read nor written. Lengths may be 0: such a sequence has
+ * no rows, or rows that see no key. The library cannot read these numbers, so it does not refuse bad ones: starts and
+ * ends are clamped to [0, total], lengths to [0, max_seqlen] and to the sequence's room, and no memory outside the
+ * tensors is touched. max_seqlen is at most 2^30 and decides how many work-groups start: what a sequence has beyond it
+ * is not computed, and not seen. */
 /* mask: both bounds may be any; one that hides no key of this problem is taken as no bound.
  * Output layout: the axes of out and of lse are nested, i.e. sorted by stride, each stride is at least the
  * span of the axes below it, so that no element is written twice (INVALID_STRIDE). Overlap of out or lse

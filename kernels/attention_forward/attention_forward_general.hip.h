@@ -32,7 +32,7 @@ struct GeneralWave {
   // As load_queries, the row padded with zeros.
   FLYDSL_DEVICE void load_queries() {
     const Arguments args = fresh_arguments();
-    const auto from = work.q() + 2 * (work.real_row(row) * args->q_stride_s);
+    const auto from = work.q_row(work.real_row(row));
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 16; ++i)
       q[i] = load_elements(from, 16 * i + 8 * static_cast<i32>(lane / 32), args->head_dim_qk);
@@ -78,7 +78,7 @@ struct GeneralWave {
     pieces_of_row<Element>(empty ? 0.0f : reciprocal(sum), o, pieces);
     if (write) {
       const Arguments args = fresh_arguments();
-      const auto to = work.out() + 2 * (row * args->out_stride_s);
+      const auto to = work.out_row(row);
 #pragma unroll
       for (int piece = 0; piece < head_dim_v / 16; ++piece)
         store_elements(to, 16 * piece + 8 * static_cast<i32>(lane / 32), args->head_dim_v,

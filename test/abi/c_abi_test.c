@@ -83,7 +83,7 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
-SIZE(flydsl_aot_attention_forward_params, 768);
+SIZE(flydsl_aot_attention_forward_params, 1360);
 FIELD(flydsl_aot_attention_forward_params, struct_size, 0);
 FIELD(flydsl_aot_attention_forward_params, scale, 4);
 FIELD(flydsl_aot_attention_forward_params, q, 8);
@@ -94,6 +94,12 @@ FIELD(flydsl_aot_attention_forward_params, lse, 584);
 FIELD(flydsl_aot_attention_forward_params, mask, 728);
 FIELD(flydsl_aot_attention_forward_params, workspace, 752);
 FIELD(flydsl_aot_attention_forward_params, workspace_bytes, 760);
+FIELD(flydsl_aot_attention_forward_params, cu_seqlens_q, 768);
+FIELD(flydsl_aot_attention_forward_params, cu_seqlens_k, 912);
+FIELD(flydsl_aot_attention_forward_params, seqused_q, 1056);
+FIELD(flydsl_aot_attention_forward_params, seqused_k, 1200);
+FIELD(flydsl_aot_attention_forward_params, max_seqlen_q, 1344);
+FIELD(flydsl_aot_attention_forward_params, max_seqlen_k, 1352);
 
 static_assert(FLYDSL_AOT_FP64 == 1 && FLYDSL_AOT_FP32 == 2 && FLYDSL_AOT_FP16 == 3 &&
                   FLYDSL_AOT_BF16 == 4 && FLYDSL_AOT_E4M3 == 10 && FLYDSL_AOT_E5M2 == 11 &&

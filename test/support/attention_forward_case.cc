@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "test/support/float16.h"
@@ -31,21 +33,72 @@ void AttentionCase::fill_random(Random &random) {
   fill_v(normal);
 }
 
+namespace {
+
+constexpr uint32_t kOutputPoison = 0xabababab;
+const float kLsePoison = std::bit_cast<float>(kOutputPoison);
+
+// The queries' or the keys' side of a case: its sequences, and where they are.
+struct Side {
+  int64_t batches, positions;
+  bool packed, used;
+  Packing packing;
+
+  Side(const AttentionCase &c, const std::vector<int64_t> &lengths, Lengths as, int64_t positions)
+      : batches(c.batches),
+        positions(positions),
+        packed(as == Lengths::kPacked || as == Lengths::kPackedUsed),
+        used(as == Lengths::kUsed || as == Lengths::kPackedUsed),
+        packing(packing_of(lengths, as == Lengths::kPackedUsed)) {}
+
+  std::vector<int64_t> sizes(int64_t heads, int64_t channels) const {
+    if (packed) return {heads, packing.total, channels};
+    return {batches, heads, positions, channels};
+  }
+  template <typename Element>
+  std::vector<Element> placed(const std::vector<Element> &dense, int64_t heads, int64_t channels,
+                              Element filler) const {
+    return packed ? pack(packing, dense, heads, positions, channels, filler) : dense;
+  }
+  // The other way; `*stray` says so if a row that is not in use was written.
+  template <typename Element>
+  std::vector<Element> dense(const std::vector<Element> &values, int64_t heads, int64_t channels,
+                             Element filler, std::string *stray) const {
+    if (!packed) return values;
+    std::vector<Element> result = unpack(packing, values, heads, positions, channels, filler);
+    const std::vector<Element> again = pack(packing, result, heads, positions, channels, filler);
+    if (std::memcmp(again.data(), values.data(), values.size() * sizeof(Element)) != 0)
+      *stray = "a row between the sequences was written";
+    return result;
+  }
+};
+
+// int32 numbers in device memory.
+struct Numbers {
+  DeviceTensor tensor;
+  Numbers(flydsl_aot_handle *handle, const std::vector<int32_t> &values)
+      : tensor(handle, FLYDSL_AOT_INT32, {static_cast<int64_t>(values.size())}, {}, 0) {
+    tensor.set(values);
+  }
+};
+
+}  // namespace
+
 AttentionResult run_attention(const AttentionCase &c) {
   flydsl_aot_handle *handle = c.handle ? c.handle : emulator();
-  DeviceTensor q(handle, c.dtype, {c.batches, c.heads_q, c.seq_q, c.head_dim}, c.place_q,
-                 c.input_poison);
-  DeviceTensor k(handle, c.dtype, {c.batches, c.heads_kv, c.seq_k, c.head_dim}, c.place_k,
-                 c.input_poison);
-  DeviceTensor v(handle, c.dtype, {c.batches, c.heads_kv, c.seq_k, c.value_dim()}, c.place_v,
-                 c.input_poison);
-  DeviceTensor out(handle, c.dtype, {c.batches, c.heads_q, c.seq_q, c.value_dim()}, c.place_out,
-                   0xabababab);
-  DeviceTensor lse(handle, FLYDSL_AOT_FP32, {c.batches, c.heads_q, c.seq_q}, c.place_lse,
-                   0xabababab);
-  q.set(c.q);
-  k.set(c.k);
-  v.set(c.v);
+  const Side rows(c, c.lengths_q, c.lengths_q_as, c.seq_q);
+  const Side keys(c, c.lengths_k, c.lengths_k_as, c.seq_k);
+  const int64_t value_dim = c.value_dim();
+  DeviceTensor q(handle, c.dtype, rows.sizes(c.heads_q, c.head_dim), c.place_q, c.input_poison);
+  DeviceTensor k(handle, c.dtype, keys.sizes(c.heads_kv, c.head_dim), c.place_k, c.input_poison);
+  DeviceTensor v(handle, c.dtype, keys.sizes(c.heads_kv, value_dim), c.place_v, c.input_poison);
+  DeviceTensor out(handle, c.dtype, rows.sizes(c.heads_q, value_dim), c.place_out, kOutputPoison);
+  std::vector<int64_t> lse_sizes = rows.sizes(c.heads_q, 1);
+  lse_sizes.pop_back();
+  DeviceTensor lse(handle, FLYDSL_AOT_FP32, lse_sizes, c.place_lse, kOutputPoison);
+  q.set(rows.placed(c.q, c.heads_q, c.head_dim, c.input_poison));
+  k.set(keys.placed(c.k, c.heads_kv, c.head_dim, c.input_poison));
+  v.set(keys.placed(c.v, c.heads_kv, value_dim, c.input_poison));
 
   flydsl_aot_attention_forward_params params{};
   params.struct_size = sizeof params;
@@ -56,6 +109,14 @@ AttentionResult run_attention(const AttentionCase &c) {
   params.out = out.tensor();
   if (c.want_lse) params.lse = lse.tensor();
   params.mask = c.mask;
+  const Numbers starts_q(handle, rows.packing.starts), starts_k(handle, keys.packing.starts);
+  const Numbers used_q(handle, rows.packing.lengths), used_k(handle, keys.packing.lengths);
+  if (rows.packed) params.cu_seqlens_q = starts_q.tensor.tensor();
+  if (keys.packed) params.cu_seqlens_k = starts_k.tensor.tensor();
+  if (rows.used) params.seqused_q = used_q.tensor.tensor();
+  if (keys.used) params.seqused_k = used_k.tensor.tensor();
+  if (rows.packed) params.max_seqlen_q = rows.packing.longest;
+  if (keys.packed) params.max_seqlen_k = keys.packing.longest;
 
   AttentionResult result;
   flydsl_aot_query_result query{};
@@ -72,10 +133,11 @@ AttentionResult run_attention(const AttentionCase &c) {
   const flydsl_aot_status finished = flydsl_aot_device_synchronize(handle);
   EXPECT_EQ(finished, FLYDSL_AOT_OK) << describe(c) << ": " << flydsl_aot_last_error();
 
-  result.out = out.get<uint16_t>();
-  result.lse = lse.get<float>();
+  result.out = rows.dense(out.get<uint16_t>(), c.heads_q, value_dim,
+                          static_cast<uint16_t>(kOutputPoison), &result.stray_write);
+  result.lse = rows.dense(lse.get<float>(), c.heads_q, 1, kLsePoison, &result.stray_write);
   result.outputs_untouched = out.untouched() && lse.untouched();
-  result.stray_write = out.changed_outside();
+  if (result.stray_write.empty()) result.stray_write = out.changed_outside();
   if (result.stray_write.empty()) result.stray_write = lse.changed_outside();
   if (!c.want_lse) {
     if (!lse.untouched()) result.stray_write = "an LSE that was not asked for was written";
@@ -88,17 +150,40 @@ AttentionResult run_attention(const AttentionCase &c) {
   return result;
 }
 
+// Sequence by sequence. Rows past a sequence's length are the poison that they must still hold.
 AttentionReference reference_of(const AttentionCase &c) {
-  const auto dense = [&](const std::vector<uint16_t> &values, int64_t heads, int64_t positions,
-                         int64_t channels) {
-    return HostView{values.data(),
-                    {c.batches, heads, positions, channels},
+  const auto view = [&](const std::vector<uint16_t> &values, int64_t batch, int64_t heads,
+                        int64_t positions, int64_t length, int64_t channels) {
+    return HostView{values.data() + batch * heads * positions * channels,
+                    {1, heads, length, channels},
                     {heads * positions * channels, positions * channels, channels, 1}};
   };
-  return attention_forward_reference(c.dtype, dense(c.q, c.heads_q, c.seq_q, c.head_dim),
-                                     dense(c.k, c.heads_kv, c.seq_k, c.head_dim),
-                                     dense(c.v, c.heads_kv, c.seq_k, c.value_dim()), c.scale,
-                                     c.mask);
+  AttentionReference result;
+  const int64_t value_dim = c.value_dim(), out_rows = c.batches * c.heads_q * c.seq_q;
+  result.out.assign(static_cast<size_t>(out_rows * value_dim),
+                    to_float(c.dtype, static_cast<uint16_t>(kOutputPoison)));
+  result.magnitude.assign(result.out.size(), 0);
+  result.lse.assign(static_cast<size_t>(out_rows), static_cast<double>(kLsePoison));
+  for (int64_t b = 0; b < c.batches; ++b) {
+    const auto length = [&](const std::vector<int64_t> &lengths, Lengths as, int64_t all) {
+      return as == Lengths::kDense ? all : lengths[static_cast<size_t>(b)];
+    };
+    const int64_t rows = length(c.lengths_q, c.lengths_q_as, c.seq_q);
+    const int64_t keys = length(c.lengths_k, c.lengths_k_as, c.seq_k);
+    const AttentionReference one = attention_forward_reference(
+        c.dtype, view(c.q, b, c.heads_q, c.seq_q, rows, c.head_dim),
+        view(c.k, b, c.heads_kv, c.seq_k, keys, c.head_dim),
+        view(c.v, b, c.heads_kv, c.seq_k, keys, value_dim), c.scale, c.mask);
+    for (int64_t h = 0; h < c.heads_q; ++h) {
+      const int64_t to = (b * c.heads_q + h) * c.seq_q, from = h * rows;
+      std::copy_n(one.out.begin() + from * value_dim, rows * value_dim,
+                  result.out.begin() + to * value_dim);
+      std::copy_n(one.magnitude.begin() + from * value_dim, rows * value_dim,
+                  result.magnitude.begin() + to * value_dim);
+      std::copy_n(one.lse.begin() + from, rows, result.lse.begin() + to);
+    }
+  }
+  return result;
 }
 
 AttentionResult check_attention(const AttentionCase &c, AttentionReference *reference_out) {
@@ -147,9 +232,11 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const int64_t diagonal = c.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? c.seq_k - c.seq_q : 0;
   const bool masked = c.mask.right != FLYDSL_AOT_UNLIMITED && diagonal + c.mask.right < c.seq_k - 1;
   const bool exact = c.value_dim() == c.head_dim && (c.head_dim == 64 || c.head_dim == 128);
-  const std::string kind = !exact || left_hides(c) ? "_general"
-                                                   : std::string(masked ? "_causal" : "_none") +
-                                                         (staged ? "_staged" : "_direct");
+  const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
+  const std::string kind =
+      !exact || lengths || left_hides(c)
+          ? "_general"
+          : std::string(masked ? "_causal" : "_none") + (staged ? "_staged" : "_direct");
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
          class_name(c.head_dim, c.value_dim()) + kind + "_m128n64";
 }
@@ -164,6 +251,14 @@ std::string describe(const AttentionCase &c) {
     text += " window " + std::to_string(c.mask.left) + "," + std::to_string(c.mask.right) +
             (c.mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? " top-left" : " bottom-right");
   }
+  const auto sequences = [&](const char *name, const std::vector<int64_t> &lengths, Lengths as) {
+    constexpr const char *kNames[] = {"", " used", " packed", " packed used"};
+    if (as == Lengths::kDense) return;
+    text.append(" ").append(name).append(kNames[static_cast<int>(as)]);
+    for (const int64_t length : lengths) text.append(" ").append(std::to_string(length));
+  };
+  sequences("q", c.lengths_q, c.lengths_q_as);
+  sequences("k", c.lengths_k, c.lengths_k_as);
   return text + (c.want_lse ? "" : " without lse");
 }
 

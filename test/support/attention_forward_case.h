@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flydsl_aot/flydsl_aot.h"
+#include "test/support/attention_forward_packing.h"
 #include "test/support/attention_forward_reference.h"
 #include "test/support/device_tensor.h"
 #include "test/support/random.h"
@@ -31,6 +32,9 @@ struct AttentionCase {
   float scale = 0.125f;
   flydsl_aot_mask mask = no_mask();
   bool want_lse = true;
+  // Rows in use of each sequence, at most seq_q and seq_k, and how the library is told.
+  std::vector<int64_t> lengths_q, lengths_k;
+  Lengths lengths_q_as = Lengths::kDense, lengths_k_as = Lengths::kDense;
   std::vector<uint16_t> q, k, v;  // dense, (B, H, S, D)
   Placement place_q, place_k, place_v, place_out, place_lse;
   uint16_t input_poison =
@@ -53,11 +57,13 @@ struct AttentionCase {
 
 struct AttentionResult {
   flydsl_aot_status status = FLYDSL_AOT_OK;
-  std::string message;        // of a refused call
-  std::string kernel;         // that the query named
-  std::vector<uint16_t> out;  // dense (B, Hq, Sq, D)
-  std::vector<float> lse;     // dense (B, Hq, Sq); empty if not wanted
-  std::string stray_write;    // empty: no byte outside out and lse was changed, and no input byte
+  std::string message;  // of a refused call
+  std::string kernel;   // that the query named
+  // Dense, (B, Hq, Sq, D) and (B, Hq, Sq), the latter empty if not wanted. Rows past a sequence's
+  // length hold the poison 0xAB..., or are a stray write.
+  std::vector<uint16_t> out;
+  std::vector<float> lse;
+  std::string stray_write;  // empty: no byte outside out and lse was changed, and no input byte
   bool outputs_untouched = false;
 };
 

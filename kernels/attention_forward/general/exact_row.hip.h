@@ -26,8 +26,7 @@ struct GeneralRow {
   // q . k, with the scale's sign.
   FLYDSL_DEVICE float score(i32 key) const {
     const Arguments args = fresh_arguments();
-    const auto q_row = work.q() + 2 * (row * args->q_stride_s);
-    const auto k_row = work.k() + 2 * (key * args->k_stride_s);
+    const auto q_row = work.q_row(row), k_row = work.k_row(work.place_of(key));
     const i32 count = args->head_dim_qk;
     float score = 0.0f;
 #pragma unroll 1
@@ -47,13 +46,13 @@ struct GeneralRow {
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return 0.0f;
-    const auto row = (global_ptr<const u16>)(work.v() + 2 * (key * args->v_stride_s));
+    const auto row = (global_ptr<const u16>)work.v_row(work.place_of(key));
     return to_float<Element>(row[element]);
   }
   FLYDSL_DEVICE void store(u32 element, float x) const {
     const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return;
-    ((global_ptr<typename Element::scalar>)(work.out() + 2 * (row * args->out_stride_s)))[element] =
+    ((global_ptr<typename Element::scalar>)work.out_row(row))[element] =
         static_cast<typename Element::scalar>(x);
   }
   FLYDSL_DEVICE void store_lse(float x) const {

@@ -24,10 +24,9 @@ struct GeneralStager {
 
   // Starts fetching a tile.
   FLYDSL_DEVICE void begin(i32 tile) {
-    const i64 key = smaller(tile * kKeysOfTile + row, work.seq_k - 1);
+    const KeyPlace place = work.place_of(smaller(tile * kKeysOfTile + row, work.seq_k - 1));
+    const auto k = work.k_row(place), v = work.v_row(place);
     const Arguments args = fresh_arguments();
-    const auto k = work.k() + 2 * key * args->k_stride_s;
-    const auto v = work.v() + 2 * key * args->v_stride_s;
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 32; ++i)
       k_held[i] = load_elements(k, 32 * i + 8 * part, args->head_dim_qk);

@@ -1,0 +1,62 @@
+// Sequences of different lengths, between the tests' dense (B, H, S, D) arrays and the packed
+// (H, total, D) tensors that the library takes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace flydsl::test {
+
+// How sequences of different lengths reach the library.
+enum class Lengths {
+  kDense,      // they do not: all have the full length
+  kUsed,       // dense tensors, seqused
+  kPacked,     // packed tensors, cu_seqlens
+  kPackedUsed  // packed tensors with unused rows after each sequence, cu_seqlens and seqused
+};
+
+// Rows of a packed tensor.
+struct Packing {
+  std::vector<int32_t> starts;   // cu_seqlens
+  std::vector<int32_t> lengths;  // seqused
+  int64_t total = 0;
+  int64_t longest = 0;  // room of a sequence
+};
+// A few unused rows also before the first sequence and, with `gaps`, between all.
+Packing packing_of(const std::vector<int64_t> &lengths, bool gaps);
+
+// Dense (B, heads, positions, channels) to (heads, total, channels); unused rows hold `filler`.
+template <typename Element>
+std::vector<Element> pack(const Packing &packing, const std::vector<Element> &dense, int64_t heads,
+                          int64_t positions, int64_t channels, Element filler) {
+  std::vector<Element> packed(static_cast<size_t>(heads * packing.total * channels), filler);
+  for (size_t b = 0; b < packing.lengths.size(); ++b) {
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto from =
+          dense.begin() + (static_cast<int64_t>(b) * heads + h) * positions * channels;
+      std::copy_n(from, packing.lengths[b] * channels,
+                  packed.begin() + (h * packing.total + packing.starts[b]) * channels);
+    }
+  }
+  return packed;
+}
+
+// And back; rows past a sequence's length hold `filler`.
+template <typename Element>
+std::vector<Element> unpack(const Packing &packing, const std::vector<Element> &packed,
+                            int64_t heads, int64_t positions, int64_t channels, Element filler) {
+  const auto batches = static_cast<int64_t>(packing.lengths.size());
+  std::vector<Element> dense(static_cast<size_t>(batches * heads * positions * channels), filler);
+  for (int64_t b = 0; b < batches; ++b) {
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto length = packing.lengths[static_cast<size_t>(b)];
+      const auto from =
+          packed.begin() + (h * packing.total + packing.starts[static_cast<size_t>(b)]) * channels;
+      std::copy_n(from, length * channels, dense.begin() + (b * heads + h) * positions * channels);
+    }
+  }
+  return dense;
+}
+
+}  // namespace flydsl::test

@@ -1,0 +1,17 @@
+// The checks of attention_forward, by idea; check() in attention_forward_check.cc makes all of them.
+#pragma once
+
+#include "v2src/attention_forward.h"
+#include "v2src/tensor_check.h"
+
+namespace flydsl::attention_forward {
+
+// Neither out nor lse shares memory with an input.
+Status check_input_apart(const Params &params, const Operand &input);
+
+// Sequences of different lengths (attention_forward_check_lengths.cc): dtypes and shapes, once those
+// of q and k are known to be right; then memory.
+Status check_lengths(const Params &params);
+Status check_lengths_memory(const Params &params, bool query);
+
+}  // namespace flydsl::attention_forward
