@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+#include <random>
+
 #include "emulator/loader/code_object.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/MD5.h"
@@ -96,6 +99,32 @@ TEST(CompressedBundle, EveryPrefixIsRefused) {
         EXPECT_THAT(result.error, HasSubstr("compressed offload bundle: "));
       }
     }
+}
+
+// The hash sees what the decompressor lets through.
+TEST(CompressedBundle, FlippedBitsAreRefusedOrHarmless) {
+  constexpr uint64_t kSeed = 41;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed));
+  std::mt19937_64 random(kSeed);
+  for (uint16_t method = 0; method <= 1; ++method) {
+    const std::vector<char> plain = test::read_image("bundle.hipfb");
+    const std::vector<char> good = compressed(plain, {.version = 3, .method = method});
+    int refused = 0;
+    for (int round = 0; round < 300; ++round) {
+      std::vector<char> bad = good;
+      // From the method on: what comes before says that, and which, bundle it is.
+      bad[6 + random() % (bad.size() - 6)] ^= static_cast<char>(1 << random() % 8);
+      std::string error;
+      const InflatedBundle inflated = inflate_bundle(bad.data(), bad.size(), &error);
+      EXPECT_EQ(inflated.data == nullptr, !error.empty());
+      refused += inflated.data == nullptr;
+      if (inflated.data) {
+        ASSERT_EQ(inflated.bytes, plain.size());
+        EXPECT_EQ(std::memcmp(inflated.data.get(), plain.data(), plain.size()), 0);
+      }
+    }
+    EXPECT_GT(refused, 250);
+  }
 }
 
 TEST(CompressedBundle, SaysWhatIsWrong) {
