@@ -83,7 +83,8 @@ class Simulation {
         land_until(clock_of(slot, n));
         if (simds_[n].next <= slot) run_simd(n, slot);
       }
-      land_until(clock_of(slot + 1, 0) - 0.5);
+      // Clocks of memory are no whole numbers: all that lands before the next slot.
+      land_until(std::nextafter(clock_of(slot + 1, 0), 0.0));
     }
     result_.lds_busy = lds_.busy();
     result_.vector_memory_busy = addresses_.busy();

@@ -143,6 +143,19 @@ TEST_F(MemoryTiming, CopiesToLdsTakeItsBandwidth) {
   EXPECT_EQ(cost(setup, repeat(10, copy) + "s_waitcnt vmcnt(8)\n"), 504 + 2 * 8 + 4);
 }
 
+// Data that comes between two clocks, at any part of a slot.
+TEST_F(MemoryTiming, CopiesMayArriveBetweenClocks) {
+  const auto traces = record(kPointer +
+                             "s_mov_b32 m0, 0\ns_nop 0\n"
+                             "global_load_lds_dwordx4 v200, s[8:9]\ns_waitcnt vmcnt(0)\n");
+  memory_.vector_latency = 500;
+  const double whole = simulate(traces).clocks;
+  for (int eighths = 1; eighths < 32; ++eighths) {
+    memory_.vector_latency = 500 + eighths / 8.0;
+    EXPECT_EQ(simulate(traces).clocks, whole + 4 * ((eighths + 31) / 32)) << eighths;
+  }
+}
+
 TEST_F(MemoryTiming, FlatLanesInLds) {
   const std::string flat = "s_mov_b64 s[12:13], src_shared_base\nv_mov_b32 v201, s13\n" + kLinear;
   const double r = cost(flat, "flat_load_dword v4, v[200:201]\ns_waitcnt vmcnt(0) lgkmcnt(0)\n");
