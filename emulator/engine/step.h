@@ -26,7 +26,7 @@ inline uint32_t host_control(uint32_t round) {
   return kHostDefault | kRound[round & 3];
 }
 inline bool mode_is_default(uint32_t mode) {
-  return (mode & (0xff | kModeIndexing)) == 0xf0;
+  return (mode & (0xff | kModeFp16Ovfl | kModeIndexing)) == 0xf0;
 }
 
 // `op` with M0's index added to the register numbers that M0[15:12] names (CDNA3 ISA, "VGPR
@@ -67,7 +67,10 @@ uint64_t run_wave(Wave &wave, uint64_t budget, Hooks &hooks) {
         if (!hooks.before(wave, op)) break;
         if (op.fp != FpClass::kNone && control[unsigned(op.fp)] != current)
           _mm_setcsr(current = control[unsigned(op.fp)]);
-        const bool arithmetic = op.fp != FpClass::kNone && op.fp != FpClass::kDefault;
+        // With FP16_OVFL alone only fp16 differs.
+        const bool arithmetic =
+            op.fp == FpClass::kF16 ||
+            ((m & 0xff) != 0xf0 && op.fp != FpClass::kNone && op.fp != FpClass::kDefault);
         const bool indexed = (m & kModeIndexing) && (op.flags & kVector);
         if (arithmetic || indexed) {
           Op changed = op;

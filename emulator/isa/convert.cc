@@ -76,6 +76,9 @@ inline uint32_t clamp_u16(uint32_t x) {
 inline uint32_t half_to_even(float x) {
   return half_of_single(as_u(x), 0);
 }
+inline uint32_t half_to_even_saturated(float x) {
+  return half_of_single(as_u(x), kSaturate);
+}
 inline uint32_t pk_u8(uint32_t a, uint32_t b, uint32_t c) {
   const float x = __builtin_roundevenf(as_f(a));
   const uint32_t v = !(x > 0) ? 0 : x > 255 ? 255 : uint32_t(int32_t(x)), shift = 8 * (b & 3);
@@ -86,17 +89,29 @@ inline uint32_t pk_u8(uint32_t a, uint32_t b, uint32_t c) {
 template <auto R>
 void to_half(Wave &w, const Op &op) {
   if (!(op.flags & kMode)) return u_u<[](uint32_t a) { return half_round(R(a)); }>(w, op);
-  const uint32_t *a = source(w, op, 1), round = w.mode >> 2 & 3;
+  const uint32_t *a = source(w, op, 1), round = half_rounding(w);
   for (int i = 0; i < 64; ++i) w.out[i] = half_of_single(as_u(R(a[i])), round);
   finish(w, op, w.out);
 }
-// Two fp16 results in a rounding of their own; denormals as MODE says.
-template <auto F>
+// Two fp16 results in a rounding of their own; denormals and overflow (Saturated) as MODE says.
+template <auto F, auto Saturated>
 void pack_half(Wave &w, const Op &op) {
-  if (!(op.flags & kMode) || (w.mode >> 7 & 1)) return u_uu<pack<F>>(w, op);
+  if (!(op.flags & kMode) && !fp16_saturates(w)) return u_uu<pack<F>>(w, op);
   const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
-  for (int i = 0; i < 64; ++i) w.out[i] = pack<F>(a[i], b[i]);
-  flush_rows(w.out, 'p', 1);
+  const bool saturate = fp16_saturates(w);
+  for (int i = 0; i < 64; ++i)
+    w.out[i] = saturate ? pack<Saturated>(a[i], b[i]) : pack<F>(a[i], b[i]);
+  if (!(w.mode >> 7 & 1)) flush_rows(w.out, 'p', 1);
+  finish(w, op, w.out);
+}
+void pack_brain(Wave &w, const Op &op) {
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
+  const bool saturate = fp16_saturates(w);
+  const auto one = [&](uint32_t x) {
+    const uint32_t r = bf16_round(as_f(x));
+    return saturate ? finite_bf16(r, (x & 0x7fffffff) == 0x7f800000) : r;
+  };
+  for (int i = 0; i < 64; ++i) w.out[i] = one(a[i]) | one(b[i]) << 16;
   finish(w, op, w.out);
 }
 
@@ -131,9 +146,9 @@ const Row rows_convert[] = {
     {"v_cvt_f32_f64", "f=d", u_q<f32_of_f64>},
     {"v_cvt_i32_f64", "i=d", u_q<[](uint64_t a) { return to_i32(as_d(a)); }>},
     {"v_cvt_u32_f64", "i=d", u_q<[](uint64_t a) { return to_u32(as_d(a)); }>},
-    {"v_cvt_pk_bf16_f32", "i=ff", u_uu<pack<bf16_round>>, kRowRoundEven},
-    {"v_cvt_pk_f16_f32", "i=ff", pack_half<half_to_even>},
-    {"v_cvt_pkrtz_f16_f32", "i=ff", pack_half<half_truncate>},
+    {"v_cvt_pk_bf16_f32", "i=ff", pack_brain, kRowRoundEven},
+    {"v_cvt_pk_f16_f32", "i=ff", pack_half<half_to_even, half_to_even_saturated>},
+    {"v_cvt_pkrtz_f16_f32", "i=ff", pack_half<half_truncate, half_truncate>},
     {"v_cvt_pknorm_i16_f32", "i=ff", u_uu<pack<snorm16>>},
     {"v_cvt_pknorm_u16_f32", "i=ff", u_uu<pack<unorm16>>},
     {"v_cvt_pk_i16_i32", "i=ii",

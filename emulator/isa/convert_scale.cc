@@ -41,16 +41,19 @@ inline uint32_t prng(uint32_t x) {  // V_PRNG_B32
 }
 template <class F>
 inline uint32_t nearest(const Wave &w, double x) {
-  return encode_small<F>(x, {fp8_saturates(w), false, 0, 0});
+  return encode_small<F>(x, {fp16_saturates(w), false, 0, 0});
 }
 template <class F, class T>
 inline uint32_t stochastic(const Wave &w, double x, uint32_t random) {
-  return encode_small<F>(x, {fp8_saturates(w), true, T::kMantissa - F::kMantissa, random});
+  return encode_small<F>(x, {fp16_saturates(w), true, T::kMantissa - F::kMantissa, random});
 }
 template <class F, class T>
-inline uint32_t widen(uint32_t code, double factor) {
+inline uint32_t widen(const Wave &w, uint32_t code, double factor) {
   const double x = double(as_f(decode_small<F>(code)));
-  return T::round(apply(x, factor));
+  const uint32_t r = T::round(apply(x, factor));
+  if (T::kBits == 32 || !fp16_saturates(w) || x - x != 0) return r;
+  constexpr uint32_t kInfinity16 = (0x7fffu >> T::kMantissa) << T::kMantissa;
+  return (r & 0x7fff) == kInfinity16 ? r - 1 : r;
 }
 
 template <class F>
@@ -75,12 +78,14 @@ void narrow_packed(Wave &w, const Op &op) {
   }
   put_field(w, op, t, 2 * F::kBits);
 }
+// op_sel[0] picks the half of a 16-bit source.
 template <class F, class T>
 void stochastic_one(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *r = source(w, op, 2), *s = source(w, op, 3);
+  const uint32_t shift = T::kBits == 16 && (op.op_sel & 1) ? 16 : 0;
   alignas(64) uint32_t t[64];
   for (int i = 0; i < 64; ++i)
-    t[i] = stochastic<F, T>(w, apply(T::value(a[i]), inverse_scale(s[i])), r[i]);
+    t[i] = stochastic<F, T>(w, apply(T::value(a[i] >> shift), inverse_scale(s[i])), r[i]);
   put_field(w, op, t, 8);
 }
 // The second value uses the next random number.
@@ -103,8 +108,8 @@ void widen_pair(Wave &w, const Op &op) {
   const uint32_t shift = F::kBits == 8 ? (op.op_sel & 1) * 16 : (op.op_sel & 3) * 8;
   for (int i = 0; i < 64; ++i) {
     const double k = e8m0_value(scale_byte(s[i]));
-    const uint32_t x = widen<F, T>(a[i] >> shift, k),
-                   y = widen<F, T>(a[i] >> (shift + F::kBits), k);
+    const uint32_t x = widen<F, T>(w, a[i] >> shift, k),
+                   y = widen<F, T>(w, a[i] >> (shift + F::kBits), k);
     w.out[i] = T::kBits == 32 ? x : x | y << 16;
     w.out[64 + i] = y;
   }
@@ -115,7 +120,7 @@ void widen_one(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *s = source(w, op, 2);
   const uint32_t shift = (op.op_sel & 3) * 8;
   alignas(64) uint32_t t[64];
-  for (int i = 0; i < 64; ++i) t[i] = widen<F, T>(a[i] >> shift, e8m0_value(scale_byte(s[i])));
+  for (int i = 0; i < 64; ++i) t[i] = widen<F, T>(w, a[i] >> shift, e8m0_value(scale_byte(s[i])));
   if (T::kBits == 16) return put_field(w, op, t, 16);
   memcpy(w.out, t, sizeof t);
   finish(w, op, w.out);
@@ -195,7 +200,7 @@ void widen_32(Wave &w, const Op &op) {
     Packed6 p;
     for (int r = 0; r < 6; ++r) p.word[r] = a[64 * r + i];
     for (int e = 0; e < 32; ++e) {
-      const uint32_t x = widen<F, T>(p.get(e), k);
+      const uint32_t x = widen<F, T>(w, p.get(e), k);
       if (T::kBits == 32)
         d[64 * e + i] = x;
       else

@@ -8,7 +8,7 @@ namespace {
 template <class F>
 void pack_f32(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
-  const Rounding how{fp8_saturates(w), false, 0, 0};
+  const Rounding how{fp16_saturates(w), false, 0, 0};
   alignas(64) uint32_t t[64];
   for (int i = 0; i < 64; ++i)
     t[i] = encode_small<F>(double(as_f(a[i])), how) | encode_small<F>(double(as_f(b[i])), how) << 8;
@@ -19,7 +19,7 @@ void stochastic_f32(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
   alignas(64) uint32_t t[64];
   for (int i = 0; i < 64; ++i)
-    t[i] = encode_small<F>(double(as_f(a[i])), {fp8_saturates(w), true, 23 - F::kMantissa, b[i]});
+    t[i] = encode_small<F>(double(as_f(a[i])), {fp16_saturates(w), true, 23 - F::kMantissa, b[i]});
   put_field(w, op, t, 8);
 }
 template <class F>
@@ -44,21 +44,22 @@ void by_architecture(Wave &w, const Op &op) {
 }
 
 // fp32 to a 16-bit float: the upper bits of the random number are added below the last bit kept.
-// Overflow gives infinity, which the formats have.
-inline uint32_t stochastic_bf16(uint32_t a, uint32_t random) {
+// MODE.FP16_OVFL keeps finite what was.
+inline uint32_t stochastic_bf16(uint32_t a, uint32_t random, bool saturate) {
   const uint32_t u = (a & 0x7fffffff) < 0x7f800000u ? a + (random >> 16) : a;
-  return u >> 16 | ((a & 0x7fffffff) > 0x7f800000u ? 0x40 : 0);
+  const uint32_t r = u >> 16 | ((a & 0x7fffffff) > 0x7f800000u ? 0x40 : 0);
+  return saturate ? finite_bf16(r, (a & 0x7fffffff) == 0x7f800000u) : r;
 }
-inline uint32_t stochastic_half(uint32_t a, uint32_t random) {
+inline uint32_t stochastic_half(uint32_t a, uint32_t random, bool saturate) {
   using Half = Format<5, 10, Specials::kInfinity>;
   if ((a & 0x7fffffff) >= 0x7f800000u) return half_round(as_f(a));
-  return encode_small<Half>(double(as_f(a)), {false, true, 13, random});
+  return encode_small<Half>(double(as_f(a)), {saturate, true, 13, random});
 }
 template <auto F>
 void stochastic_16(Wave &w, const Op &op) {
   const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
   alignas(64) uint32_t t[64];
-  for (int i = 0; i < 64; ++i) t[i] = F(a[i], b[i]);
+  for (int i = 0; i < 64; ++i) t[i] = F(a[i], b[i], fp16_saturates(w));
   put_field(w, op, t, 16);
 }
 

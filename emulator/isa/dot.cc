@@ -1,6 +1,8 @@
 // Dot products of 2, 4 or 8 small numbers. Integer sums are exact, then cut to 32 bits or, with
 // clamp, saturated. Floating-point sums take the order of the ISA's pseudocode with one rounding a
-// step, to nearest even whatever MODE says; the products of two 16-bit floats are exact.
+// step, to nearest even whatever MODE says; the products of two 16-bit floats are exact. An fp32
+// denormal counts as zero in C and in the result under every MODE (LLVM, SIISelLowering, on
+// fdot2_f32_f16; the bf16 forms are taken to do the same).
 #include "emulator/isa/fp_lane.h"
 #include "emulator/isa/saturate.h"
 
@@ -57,12 +59,14 @@ struct BrainPair {
 // V_DOT2_F32_F16, V_DOT2C_*: the accumulator first.
 template <class T>
 inline u32 from_accumulator(u32 a, u32 b, u32 c) {
-  return as_u(fma(T::high(a), T::high(b), fma(T::low(a), T::low(b), as_f(c))));
+  const float first = fma(T::low(a), T::low(b), flush(as_f(c)));
+  return as_u(flush(fma(T::high(a), T::high(b), first)));
 }
 // V_DOT2_F32_BF16: the accumulator last.
 template <class T>
 inline u32 to_accumulator(u32 a, u32 b, u32 c) {
-  return as_u(add(fma(T::high(a), T::high(b), mul(T::low(a), T::low(b))), as_f(c)));
+  const float products = fma(T::high(a), T::high(b), mul(T::low(a), T::low(b)));
+  return as_u(flush(add(products, flush(as_f(c)))));
 }
 // Two products a lane: op_sel picks the halves of the first, op_sel_hi those of the second; neg_lo and
 // neg_hi flip their signs, neg_lo also that of C.

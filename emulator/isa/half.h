@@ -52,6 +52,10 @@ inline uint32_t bf16_round(float x) {
   const uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
   return (u & 0x7fffffff) > 0x7f800000u ? (u >> 16) | 0x40 : rounded;
 }
+// The largest number in place of an infinity, unless the source was infinite.
+inline uint32_t finite_bf16(uint32_t r, bool infinite_source) {
+  return (r & 0x7fff) == 0x7f80 && !infinite_source ? r - 1 : r;
+}
 inline float bf16_value(uint32_t x) {
   return __builtin_bit_cast(float, x << 16);
 }

@@ -286,6 +286,15 @@ inline void spread_mask(uint64_t mask, uint32_t *t) {
 #endif
 }
 
+// MODE's rounding of fp16, with FP16_OVFL: an fp16 result that overflows becomes the largest number (CDNA3 ISA,
+// "MODE register"); what is infinite without overflow stays.
+inline bool fp16_saturates(const Wave &w) {
+  return w.mode & kModeFp16Ovfl;
+}
+inline uint32_t half_rounding(const Wave &w) {
+  return (w.mode >> 2 & 3) | (fp16_saturates(w) ? kSaturate : 0);
+}
+
 // omod and clamp. A zero or denormal under omod becomes +0; what it makes denormal keeps its sign.
 template <class F>
 inline uint64_t modify_output(uint64_t x, int power, uint32_t round, bool clamp, bool dx10_clamp) {
@@ -313,7 +322,9 @@ inline uint64_t modify_output(uint64_t x, int power, uint32_t round, bool clamp,
   if ((op.flags & kMode) && !keeps_denormals) flush_rows(out, o.type, rows);
   // The output multiplier acts only where denormals are flushed and MODE.IEEE is 0 (CDNA3 ISA, "Output Modifiers").
   const int power = keeps_denormals || (w.mode >> 9 & 1) ? 0 : op.omod == 3 ? -1 : int(op.omod);
-  const uint32_t round = w.mode >> (o.type == 'f' || o.type == 'P' ? 0 : 2) & 3;
+  const uint32_t round = o.type == 'f' || o.type == 'P' ? w.mode & 3
+                         : o.type == 'h'                ? half_rounding(w)
+                                                        : w.mode >> 2 & 3;
   if (power ||
       ((op.flags & kClamp) && (o.type == 'f' || o.type == 'h' || o.type == 'd' || o.type == 'P'))) {
     for (int r = 0; r < (o.type == 'P' ? 2 : 1); ++r)

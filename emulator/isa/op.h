@@ -88,6 +88,7 @@ struct Op {
   uint8_t first_source = 0;  // number of destination operands
 };
 
+constexpr uint32_t kModeFp16Ovfl = 1u << 23;
 constexpr uint32_t kModeIndexing = 1u << 27;  // MODE.GPR_IDX_EN
 
 enum class Stop : uint32_t {

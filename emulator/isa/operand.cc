@@ -92,8 +92,8 @@ bool parse_constant(std::string_view text, char type, uint64_t &value) {
       case 'm':
         value = literal ? uint64_t(integer) : uint64_t(integer);
         return true;
-      case 'P':
-        value = uint32_t(integer) | uint64_t(uint32_t(integer)) << 32;
+      case 'P':  // as every 64-bit operand
+        value = uint64_t(integer);
         return true;
       default:
         value = uint32_t(integer);
@@ -121,8 +121,8 @@ bool parse_constant(std::string_view text, char type, uint64_t &value) {
     case 'm':
       std::memcpy(&value, &d, 8);
       return true;
-    case 'P':
-      value = bits | uint64_t(bits) << 32;
+    case 'P':  // the low word only: LLVM writes op_sel_hi:0 to have a constant in both results
+      value = bits;
       return true;
     default:
       value = bits;

@@ -56,7 +56,7 @@ void pk_half(Wave &w, const Op &op) {
   const uint32_t *p[3] = {source(w, op, 1), source(w, op, 2), source(w, op, 1)};
   if (kSources > 2) p[2] = source(w, op, 3);
   if (kDestinationIsSource) p[2] = accumulator(w, op, 1);
-  const uint32_t round = w.mode >> 2 & 3;
+  const uint32_t round = half_rounding(w);
   for (int i = 0; i < 64; ++i) {
     uint32_t half[2];
     for (int h = 0; h < 2; ++h) {
@@ -245,7 +245,8 @@ void mix(Wave &w, const Op &op) {
       uint32_t single = as_u(r);
       if ((op.flags & kMode) && !(denormals_of(w, 'f') & 2))
         single = uint32_t(SoftSingle::flush(single));
-      h = op.flags & kMode ? half_of_single(single, w.mode >> 2 & 3) : half_round(r);
+      h = (op.flags & kMode) || fp16_saturates(w) ? half_of_single(single, half_rounding(w))
+                                                  : half_round(r);
       if (!(denormals_of(w, 'h') & 2)) h = uint32_t(SoftHalf::flush(h));
       h = uint32_t(modify_output<SoftHalf>(h, 0, 0, op.flags & kClamp, w.mode >> 8 & 1));
     }

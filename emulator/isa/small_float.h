@@ -101,11 +101,6 @@ inline uint32_t encode_small(double x, const Rounding &how) {
   return code | sign;
 }
 
-// MODE.FP16_OVFL: conversions to fp8 saturate.
-inline bool fp8_saturates(const Wave &w) {
-  return w.mode >> 23 & 1;
-}
-
 // Writes a field of `bits` bits per lane: op_sel[3] picks the half, op_sel[3:2] the byte; the rest
 // of the register stays.
 inline void put_field(Wave &w, const Op &op, const uint32_t *value, int bits) {

@@ -10,6 +10,7 @@ namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
 using wide_bits = unsigned __int128;
+constexpr uint32_t kSaturate = 4;
 
 // Bits of a format with kExponent and kFraction bits, right-aligned in a uint64_t.
 template <int kExponent, int kFraction>
@@ -33,9 +34,12 @@ struct Soft {
   static int unit(uint64_t x) { return (exponent(x) ? exponent(x) - 1 : 0) + least; }
 
   // The value n * 2^e; the last bit of n may stand for anything smaller than itself ("sticky").
-  // `round` as in MODE: 0 nearest even, 1 up, 2 down, 3 towards zero.
+  // `round` as in MODE: 0 nearest even, 1 up, 2 down, 3 towards zero; with kSaturate the largest number in place
+  // of an infinity.
   static uint64_t pack(bool negative, wide_bits n, int e, uint32_t round) {
     const uint64_t s = negative ? sign : 0;
+    const bool saturate = round & kSaturate;
+    round &= 3;
     if (!n) return s;
     const uint64_t high = uint64_t(n >> 64);
     const int top = high ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll(uint64_t(n));
@@ -55,7 +59,7 @@ struct Soft {
     }
     const int field = kept >> kFraction ? last - least + 1 : 0;
     if (field >= (1 << kExponent) - 1) {
-      const bool infinite = round == 0 || round == (negative ? 2u : 1u);
+      const bool infinite = !saturate && (round == 0 || round == (negative ? 2u : 1u));
       return s | (infinite ? inf : inf - 1);
     }
     return s | uint64_t(field) << kFraction | (uint64_t(kept) & fraction_mask);
@@ -72,7 +76,7 @@ struct Soft {
     if (is_nan(a)) return a | quiet;
     if (is_nan(b)) return b | quiet;
     if (is_nan(c)) return c | quiet;
-    const uint64_t s = (a ^ b) & sign, down = round == 2 ? sign : 0;
+    const uint64_t s = (a ^ b) & sign, down = (round & 3) == 2 ? sign : 0;
     if (is_inf(a) || is_inf(b)) {
       const bool invalid = is_zero(a) || is_zero(b) || (is_inf(c) && (c & sign) != s);
       return invalid ? nan : s | inf;

@@ -6,24 +6,19 @@
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
-// MODE's rounding of fp16.
-inline uint32_t rounding(const Wave &w) {
-  return w.mode >> 2 & 3;
-}
-
 // F as it rounds to nearest even, or under another MODE S in integers, with the rounding as last
 // argument.
 template <auto F, auto S>
 void u_u_mode(Wave &w, const Op &op) {
   if (!(op.flags & kMode)) return u_u<F>(w, op);
-  const uint32_t *a = source(w, op, 1), round = rounding(w);
+  const uint32_t *a = source(w, op, 1), round = half_rounding(w);
   for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, round);
   finish(w, op, w.out);
 }
 template <auto F, auto S>
 void u_uu_mode(Wave &w, const Op &op) {
   if (!(op.flags & kMode)) return u_uu<F>(w, op);
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = rounding(w);
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = half_rounding(w);
   for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, b[i] & 0xffff, round);
   finish(w, op, w.out);
 }
@@ -36,7 +31,7 @@ void u_uuu_mode(Wave &w, const Op &op) {
       return u_uuu<F>(w, op);
     }
   }
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = rounding(w);
+  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2), round = half_rounding(w);
   const uint32_t *c = kDestinationIsSource ? accumulator(w, op, 1) : source(w, op, 3);
   for (int i = 0; i < 64; ++i) w.out[i] = S(a[i] & 0xffff, b[i] & 0xffff, c[i] & 0xffff, round);
   finish(w, op, w.out);
@@ -76,7 +71,15 @@ inline uint32_t soft_ldexp(uint32_t a, uint32_t n, uint32_t round) {
 // A function of fp32 values applied to fp16 lanes.
 template <auto F>
 void h_h(Wave &w, const Op &op) {
-  u_u<[](uint32_t a) { return half_round(F(half_value(a))); }>(w, op);
+  if (!(op.flags & kMode) || !fp16_saturates(w))
+    return u_u<[](uint32_t a) { return half_round(F(half_value(a))); }>(w, op);
+  // A pole counts as overflow.
+  const uint32_t *a = source(w, op, 1);
+  for (int i = 0; i < 64; ++i) {
+    const uint32_t r = half_round(F(half_value(a[i])));
+    w.out[i] = (r & 0x7fff) == 0x7c00 && !SoftHalf::is_inf(a[i] & 0xffff) ? r - 1 : r;
+  }
+  finish(w, op, w.out);
 }
 
 template <auto F>
