@@ -13,7 +13,7 @@ def from_integer(name, result, kind, bits, is_signed, pick=lambda x: x, **flags)
 
     def lane(env, x):
         x = pick(x)
-        return fp.encode(fmt, signed(x, bits) if is_signed else x, 0, env.rules(fmt).round)
+        return env.rules(fmt).encode(signed(x, bits) if is_signed else x, 0)
 
     valu(name, result, kind, lane, "e32 e64", integer_source=0, **flags)
 
@@ -90,7 +90,7 @@ packed("v_cvt_pk_f16_f32", F16, fp.NEAREST, since="gfx950")
 
 
 def to_bf16(env, x):
-    return fp.convert(F32, BF16, x, env.exact(F32), env.exact(BF16), fp.NEAREST)
+    return fp.convert(F32, BF16, x, env.exact(F32), fp.exact_saturating_rules(BF16, env.state.mode), fp.NEAREST)
 
 
 valu("v_cvt_pk_bf16_f32", "u", "ff", lambda env, a, b: to_bf16(env, a) | to_bf16(env, b) << 16, E64, no_clamp=True,

@@ -3,8 +3,8 @@
 import compare  # noqa: F401  (fills vector.TABLE)
 import convert  # noqa: F401
 import lane
-import matrix
 import memory
+import numeric
 import packed
 import scalar
 import vector
@@ -22,9 +22,12 @@ def run(state, inst):
     elif inst.name in packed.TABLE:
         packed.run(state, inst)
     else:
-        (lane.TABLE.get(inst.name) or memory.TABLE.get(inst.name) or matrix.TABLE[inst.name]).run(state, inst)
+        for table in (lane.TABLE, memory.TABLE, numeric.TABLE):
+            if inst.name in table:
+                table[inst.name].run(state, inst)
 
 
 def prepare(random, state, inst):
     """Changes the initial state so that the instruction is legal (addresses)."""
     memory.prepare(random, state, inst)
+    numeric.prepare(random, state, inst)

@@ -6,6 +6,7 @@ A number is the tuple (n, e): the value n * 2**e. NaN, infinity and the sign of 
 import math
 
 NEAREST, UP, DOWN, ZERO = 0, 1, 2, 3  # MODE.round
+FP16_OVFL = 23  # bit of MODE: a finite fp16 result that overflows becomes the largest number
 
 
 class Format:
@@ -70,7 +71,7 @@ def shift_right_rounded(n, shift, mode, negative, sticky=0):
     return kept + 1 if up else kept
 
 
-def encode(fmt, n, e, mode=NEAREST, zero_sign=0, sticky=0):
+def encode(fmt, n, e, mode=NEAREST, zero_sign=0, sticky=0, saturate=0):
     """The nearest bits to n * 2**e (plus an infinitesimal of n's sign when sticky)."""
     if n == 0:
         return zero_sign
@@ -81,7 +82,7 @@ def encode(fmt, n, e, mode=NEAREST, zero_sign=0, sticky=0):
         kept, exponent = kept >> 1, exponent + 1
     field = exponent - fmt.emin + 1 if kept >> fmt.mbits else 0
     if field >= (1 << fmt.ebits) - 1:
-        toward_zero = mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative)
+        toward_zero = saturate or mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative)
         return sign | (fmt.max if toward_zero else fmt.inf)
     return sign | field << fmt.mbits | (kept & ((1 << fmt.mbits) - 1))
 
@@ -96,11 +97,20 @@ class Rules:
         denormals = mode_register >> (6 if wide else 4) & 3
         self.flush_in, self.flush_out = not denormals & 1, not denormals & 2
         self.ieee, self.dx10_clamp = mode_register >> 9 & 1, mode_register >> 8 & 1
+        self.saturate = mode_register >> FP16_OVFL & 1 if fmt in (F16, BF16) else 0
+
+    def encode(self, n, e, zero_sign=0):
+        return encode(self.fmt, n, e, self.round, zero_sign, 0, self.saturate)
 
 
 def exact_rules(fmt):
     """Round to nearest even, all denormals."""
     return Rules(fmt, 0xF0)
+
+
+def exact_saturating_rules(fmt, mode_register):
+    """The same, with FP16_OVFL as MODE says."""
+    return Rules(fmt, 0xF0 | mode_register & 1 << FP16_OVFL)
 
 
 def flush(fmt, x, on):
@@ -144,7 +154,7 @@ def fma(r, a, b, c, power=0, keep_denormal_inputs=False):
         return zero
     e = min(pe, ce)
     total = (pn << (pe - e)) + (cn << (ce - e))
-    return output(r, encode(fmt, total, e + power, r.round, fmt.sign if r.round == DOWN else 0))
+    return output(r, r.encode(total, e + power, fmt.sign if r.round == DOWN else 0))
 
 
 def add(r, a, b):
@@ -162,7 +172,7 @@ def add(r, a, b):
         return a if a == b else (fmt.sign if r.round == DOWN else 0)
     e = min(ae, be)
     total = (an << (ae - e)) + (bn << (be - e))
-    return output(r, encode(fmt, total, e, r.round, fmt.sign if r.round == DOWN else 0))
+    return output(r, r.encode(total, e, fmt.sign if r.round == DOWN else 0))
 
 
 def mul(r, a, b):
@@ -175,7 +185,7 @@ def mul(r, a, b):
     if fmt.is_inf(a) or fmt.is_inf(b):
         return fmt.nan if fmt.is_zero(a) or fmt.is_zero(b) else sign | fmt.inf
     (an, ae), (bn, be) = fmt.number(a), fmt.number(b)
-    return output(r, encode(fmt, an * bn, ae + be, r.round, sign))
+    return output(r, r.encode(an * bn, ae + be, sign))
 
 
 def less(fmt, a, b):
@@ -227,7 +237,7 @@ def convert(source, target, x, r_in, r_out, mode):
     x = flush(source, x, r_in.flush_in)
     n, e = source.number(x)
     zero = target.sign if x & source.sign else 0
-    return flush(target, encode(target, n, e, mode, zero), r_out.flush_out)
+    return flush(target, encode(target, n, e, mode, zero, 0, r_out.saturate), r_out.flush_out)
 
 
 def to_integer(fmt, x, low, high, mode=ZERO):
@@ -268,7 +278,7 @@ def times_power(r, x, power):
         return x
     n, e = fmt.number(x)
     power = max(min(power, 5000), -5000)
-    return output(r, encode(fmt, n, e + power, r.round, x & fmt.sign))
+    return output(r, r.encode(n, e + power, x & fmt.sign))
 
 
 def finish(r, x, clamp, omod):
@@ -296,7 +306,7 @@ def output_multiply(r, x, power):
     n, e = fmt.number(x)
     if fmt.exponent(x) + power <= 0:
         return x & fmt.sign
-    return encode(fmt, n, e + power, r.round)
+    return r.encode(n, e + power)
 
 
 def real(fmt, x):

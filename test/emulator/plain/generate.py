@@ -1,12 +1,12 @@
 """Random states and random instructions of everything the plain implementation knows."""
 
 import lane
-import matrix
 import memory
+import numeric
 import packed
 import scalar
 import vector
-from fp import F16, F32, F64
+from fp import F16, F32, F64, FP16_OVFL
 from machine import (EXEC, FLOAT, FREE_SCALARS, INLINE_FLOAT, LANES, M0, M32, M64, SCRATCH_BYTES, VCC, VECTORS,
                      Instruction, Operand, State, type_bits)
 
@@ -44,6 +44,7 @@ class Generator:
 
     def state(self):
         r, state = self.r, State()
+        state.processor = self.processor
         for index in [*range(100), VCC, VCC + 1, M0]:
             state.s[index] = self.value()
         for file in (state.v, state.a):
@@ -59,6 +60,7 @@ class Generator:
         state.set_s64(VCC, r.choice([0, M64, r.getrandbits(64)]))
         state.scc = r.getrandbits(1)
         state.mode = 0x3F0 if r.random() < 0.4 else r.getrandbits(10)
+        state.mode |= r.choice([0, 0, 0, 1 << FP16_OVFL])
         state.lds, state.memory = bytearray(r.randbytes(4096)), bytearray(r.randbytes(4096))
         state.scratch = [bytearray(r.randbytes(SCRATCH_BYTES)) for _ in range(LANES)]
         return state
@@ -67,6 +69,17 @@ class Generator:
     def vector_register(self, words, file="v", limit=28):
         align = 2 if words > 1 else 1  # gfx90a and later need aligned tuples
         return Operand(file, self.r.randrange(0, limit - words + 1, align), words)
+
+    def apart(self, sizes):
+        """Registers for each size: the first, the destination, overlaps no other and leaves v28 to v31 alone."""
+        r, placed = self.r, []
+        for words in sizes:
+            ranges = [range(0, 28)] if not placed and words <= 28 else [range(32, VECTORS)] if not placed else [
+                range(0, VECTORS)]
+            starts = [s for part in ranges for s in range(part.start, part.stop - words + 1, 2 if words > 1 else 1)
+                      if not placed or s + words <= placed[0].index or s >= placed[0].index + placed[0].words]
+            placed.append(Operand("v", r.choice(starts), words))
+        return placed
 
     def scalar_register(self, words):
         r = self.r
@@ -133,7 +146,8 @@ class Generator:
                     operand = self.vector_register(operand.words)
             operands.append(operand)
         if row.literal:
-            operands[1 + row.literal] = Operand("l", r.getrandbits(32) | 0x30000000)
+            operands[1 + row.literal] = Operand("l", r.getrandbits(16) | 0x3000 if row.result == "h"
+                                                else r.getrandbits(32) | 0x30000000)
         if row.divide:  # s0 must be one of the others
             operands[2] = operands[r.choice([3, 4])]
         if row.carry_in:
@@ -159,12 +173,13 @@ class Generator:
                                    for o, k in zip(sources, written)] + [r.getrandbits(1)]
         if encoding == "sdwa":
             selects = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"]
-            if row.result != "m":
+            if row.result != "m" and not row.plain_sdwa:
                 modifiers["dst_sel"] = r.choice(selects)
                 modifiers["dst_unused"] = r.choice(["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"])
             for i, operand in enumerate(sources):
                 modifiers[f"src{i}_sel"] = r.choice(selects)
-                if row.no_mods and not row.sign_mods and operand.kind == "v" and r.random() < 0.3:
+                may_extend = row.no_mods and not row.sign_mods and not row.plain_sdwa
+                if may_extend and operand.kind == "v" and r.random() < 0.3:
                     operand.sext = True
         if encoding == "dpp":
             name, value = r.choice([
@@ -205,7 +220,7 @@ class Generator:
     # packed
     def packed_instruction(self, row):
         r = self.r
-        kind = {"single": "P", "half": "u", "word": "u", "mix": "u", "dot": "u"}[row.kind]
+        kind = {"single": "P", "half": "u", "word": "u", "mix": "u"}[row.kind]
         words = 2 if kind == "P" else 1
         operands, scalars, modifiers = [self.vector_register(words)], 0, {}
         for _ in range(row.count):
@@ -226,11 +241,9 @@ class Generator:
         if row.kind in ("half", "word", "mix") and r.random() < 0.6:
             modifiers["op_sel"], modifiers["op_sel_hi"] = bits(), bits()
         if row.kind == "single":
-            modifiers["op_sel"] = bits(0)
+            modifiers["op_sel"] = bits()
             if not row.no_sel_hi:
-                modifiers["op_sel_hi"] = bits(0)
-            elif any(o.kind in "ci" for o in sources):
-                modifiers["op_sel"] = [0] * row.count
+                modifiers["op_sel_hi"] = bits()
         if row.kind in ("half", "single") and not row.no_neg and r.random() < 0.5:
             modifiers["neg_lo"], modifiers["neg_hi"] = bits(), bits()
         if row.kind == "mix":
@@ -251,9 +264,10 @@ class Generator:
         for table, maker in ((vector.TABLE, self.vector_instruction), (scalar.TABLE, self.scalar_instruction),
                              (packed.TABLE, self.packed_instruction)):
             for name, row in table.items():
-                if self.supported(getattr(row, "since", None) if table is not scalar.TABLE else None):
+                if self.supported(getattr(row, "since", None) if table is not scalar.TABLE else None) and (
+                        table is not vector.TABLE or not row.only or self.processor in row.only):
                     found[name] = lambda m=maker, w=row: m(w)
-        for table in (lane.TABLE, memory.TABLE, matrix.TABLE):
+        for table in (lane.TABLE, memory.TABLE, numeric.TABLE):
             for name, row in table.items():
                 if self.supported(row.since) and self.processor in getattr(row, "only", (self.processor,)):
                     found[name] = lambda w=row: w.make(self)

@@ -5,7 +5,7 @@ import copy
 import fp
 
 LANES = 64
-VECTORS, ACCUMULATORS = 56, 32
+VECTORS, ACCUMULATORS = 64, 32
 FREE_SCALARS = 88  # s88 and later hold addresses, descriptors and loop counters
 MEMORY_BYTES = 4096
 SCRATCH_BYTES = 256  # private memory of a lane
@@ -23,6 +23,7 @@ def signed(x, bits):
 class State:
     def __init__(self):
         self.scc, self.mode = 0, 0x3F0
+        self.processor = None
         self.s = [0] * 128
         self.v = [[0] * LANES for _ in range(VECTORS)]
         self.a = [[0] * LANES for _ in range(ACCUMULATORS)]

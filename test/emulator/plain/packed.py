@@ -30,8 +30,8 @@ def pair_source(state, operand, row, lane):
         if operand.kind in "va" or operand.kind == "s":
             value = raw(state, operand, "q", lane)
             return [value & M32, value >> 32]
-        value = raw(state, operand, "f" if operand.kind == "c" else "u", lane)
-        return [value, value]
+        value = raw(state, operand, "f" if operand.kind == "c" else "q", lane)
+        return [value & M32, value >> 32]
     if operand.kind == "c":
         value = raw(state, operand, "h", lane)
         return [value, 0]
@@ -157,22 +157,3 @@ define("v_fma_mixlo_f16", "mix", 3, None, run=mix, part=0)
 define("v_fma_mixhi_f16", "mix", 3, None, run=mix, part=1)
 
 
-def dot(element_bits, is_signed):
-    def lane(env, row, dst, sources):
-        state, inst, lane = env
-        a, b, c = [raw(state, o, "u", lane) for o in sources]
-        total = signed(c, 32) if is_signed else c
-        for shift in range(0, 32, element_bits):
-            x, y = a >> shift & (1 << element_bits) - 1, b >> shift & (1 << element_bits) - 1
-            total += signed(x, element_bits) * signed(y, element_bits) if is_signed else x * y
-        if inst.m.get("clamp"):
-            low, high = (-1 << 31, (1 << 31) - 1) if is_signed else (0, M32)
-            total = max(low, min(total, high))
-        return total & M32
-
-    return lane
-
-
-for _name, _bits, _signed in (("v_dot2_i32_i16", 16, True), ("v_dot2_u32_u16", 16, False), ("v_dot4_i32_i8", 8, True),
-                              ("v_dot4_u32_u8", 8, False), ("v_dot8_i32_i4", 4, True), ("v_dot8_u32_u4", 4, False)):
-    define(_name, "dot", 3, None, run=dot(_bits, _signed), no_neg=True)

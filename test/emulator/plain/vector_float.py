@@ -32,6 +32,12 @@ def multiply_legacy(r, a, b):
     return 0 if r.fmt.is_zero(a) or r.fmt.is_zero(b) else fp.mul(r, a, b)
 
 
+def multiply_add_legacy(r, a, b, c):
+    """V_MAD_LEGACY_F32: zero times anything is 0."""
+    r.flush_in = r.flush_out = True
+    return fp.add(r, multiply_legacy(r, a, b), c)
+
+
 def three(pick):
     return lambda r, a, b, c: pick(r, pick(r, a, b), c)
 
@@ -118,10 +124,22 @@ for letter, size in (("f", "f32"), ("d", "f64"), ("h", "f16")):
 
 arithmetic("v_fmac_f32", "f", 3, fp.fma, "e32 e64 dpp", reads_dst=True)
 arithmetic("v_fmac_f64", "d", 3, fp.fma, "e32 e64", reads_dst=True)
-arithmetic("v_mul_legacy_f32", "f", 2, multiply_legacy, "", only="gfx950 gfx942")
+arithmetic("v_mul_legacy_f32", "f", 2, multiply_legacy, "")
 arithmetic("v_fmamk_f32", "f", 3, fp.fma, "", literal=1, no_mods=True, since="gfx942")
 arithmetic("v_fmaak_f32", "f", 3, fp.fma, "", literal=2, no_mods=True, since="gfx942")
 arithmetic("v_mad_f16", "h", 3, multiply_add, E64, keep_half=True)
+arithmetic("v_mac_f16", "h", 3, multiply_add, "e32 e64 dpp", reads_dst=True)
+arithmetic("v_madmk_f16", "h", 3, multiply_add, "", literal=1, no_mods=True)
+arithmetic("v_madak_f16", "h", 3, multiply_add, "", literal=2, no_mods=True)
+# The legacy forms clear the high half of the register.
+arithmetic("v_mad_legacy_f16", "h", 3, multiply_add, E64)
+arithmetic("v_fma_legacy_f16", "h", 3, fp.fma, E64)
+# gfx90a is the last with these.
+arithmetic("v_mad_f32", "f", 3, multiply_add, E64, only="gfx90a")
+arithmetic("v_mac_f32", "f", 3, multiply_add, "e32 e64 dpp", reads_dst=True, only="gfx90a")
+arithmetic("v_madmk_f32", "f", 3, multiply_add, "", literal=1, no_mods=True, only="gfx90a")
+arithmetic("v_madak_f32", "f", 3, multiply_add, "", literal=2, no_mods=True, only="gfx90a")
+arithmetic("v_mad_legacy_f32", "f", 3, multiply_add_legacy, E64, only="gfx90a")
 for name, less in (("v_minimum3_f32", True), ("v_maximum3_f32", False)):
     arithmetic(name, "f", 3, lambda r, a, b, c, w=less: minimum_ieee(r, w)(minimum_ieee(r, w)(a, b), c), E64,
                since="gfx950")
@@ -141,6 +159,61 @@ def ldexp(fmt, bits):
 valu("v_ldexp_f32", "f", "fu", ldexp(F32, 32), E64, integer_source=1)
 valu("v_ldexp_f64", "d", "du", ldexp(F64, 32), E64, integer_source=1)
 valu("v_ldexp_f16", "h", "hw", ldexp(F16, 16), "e32 e64", integer_source=1)
+
+
+def packed_fmac(env, a, b, c):
+    """V_PK_FMAC_F16: both halves; the destination is added."""
+    r, value = env.rules(F16), 0
+    for shift in (0, 16):
+        half = fp.fma(r, *(x >> shift & 0xFFFF for x in (a, b, c)))
+        value |= fp.finish(r, half, env.clamp, 0) << shift
+    return value
+
+
+valu("v_pk_fmac_f16", "u", "uuu", packed_fmac, "e32 e64 dpp sdwa", reads_dst=True, no_mods=True, int_clamp=True,
+     plain_sdwa=True)
+
+
+# fp64 reciprocals and roots: the ISA promises less than the one rounding under MODE that both sides give (two for rsq).
+def fp64_function(name, function):
+    def lane(env, x):
+        r = env.rules(F64)
+        (x,) = fp.inputs(r, x)
+        if F64.is_nan(x):
+            return x | F64.quiet
+        return fp.output(r, function(x, r.round))
+
+    valu(name, "d", "d", lane, "e32 e64")
+
+
+def reciprocal64(x, mode):
+    sign = x & F64.sign
+    if F64.is_zero(x):
+        return sign | F64.inf
+    if F64.is_inf(x):
+        return sign
+    n, e = F64.number(x & ~F64.sign)
+    whole, rest = divmod(1 << 200, n)
+    return fp.encode(F64, -whole if sign else whole, -200 - e, mode, sticky=rest)
+
+
+def root64(x, mode):
+    if F64.is_zero(x):
+        return x
+    if x & F64.sign:
+        return F64.nan
+    if F64.is_inf(x):
+        return x
+    n, e = F64.number(x)
+    n, e = n << 120 + (e & 1), e - 120 - (e & 1)
+    whole = math.isqrt(n)
+    return fp.encode(F64, whole, e // 2, mode, sticky=n != whole * whole)
+
+
+fp64_function("v_rcp_f64", reciprocal64)
+fp64_function("v_sqrt_f64", root64)
+fp64_function("v_rsq_f64", lambda x, mode: F64.nan if x & F64.sign and not F64.is_zero(x)
+              else reciprocal64(root64(x, mode), mode))
 
 
 # Division steps. The printed CDNA text of DIV_SCALE and DIV_FMAS does not give correct quotients; the rules here are
@@ -222,6 +295,7 @@ valu("v_div_fmas_f64", "d", "ddd", div_fmas(F64, 128), E64)
 valu("v_div_fixup_f32", "f", "fff", div_fixup(F32), E64)
 valu("v_div_fixup_f64", "d", "ddd", div_fixup(F64), E64)
 valu("v_div_fixup_f16", "h", "hhh", div_fixup(F16, False), E64, keep_half=True)
+valu("v_div_fixup_legacy_f16", "h", "hhh", div_fixup(F16, False), E64)
 
 
 # Approximations: the judge accepts any result within `ulp` of the value, with or without flushed denormals.
@@ -251,7 +325,10 @@ def approximation(name, kind, function, ulp, absolute=0.0, encodings="e32 e64"):
     def lane(env, x):
         choices = []
         for bits in {x, fp.flush(fmt, x, True)}:
-            choices.append(near(fmt, function(fp.real(fmt, bits)), ulp, absolute))
+            want = function(fp.real(fmt, bits))
+            if env.rules(fmt).saturate and fmt.finite(bits):  # of finite sources only: poles count as overflow
+                want = max(-65504.0, min(want, 65504.0)) if want == want else want
+            choices.append(near(fmt, want, ulp, absolute))
         env.judge = lambda got: any(judge(got) for judge in choices)
         return 0
 
@@ -287,9 +364,14 @@ def reciprocal_root(x):
     return math.nan if x < 0 or x != x else 1 / math.sqrt(x)
 
 
-def wave(function):
-    """The source counts turns; beyond 256 turns the hardware is not defined usefully, infinities give NaN."""
-    return lambda x: function(2 * math.pi * math.fmod(x, 1.0)) if math.isfinite(x) else math.nan
+def wave(function, beyond):
+    """The source counts turns. Beyond 256 turns SIN gives 0 and COS 1 (GCN3 ISA); infinities give NaN."""
+    def value(x):
+        if not math.isfinite(x):
+            return math.nan
+        return function(2 * math.pi * math.fmod(x, 1.0)) if abs(x) <= 256 else beyond
+
+    return value
 
 
 for letter, size, ulp in (("f", "f32", 1), ("h", "f16", 1)):
@@ -298,4 +380,8 @@ for letter, size, ulp in (("f", "f32", 1), ("h", "f16", 1)):
     approximation(f"v_rcp_{size}", letter, reciprocal, ulp)
     approximation(f"v_rsq_{size}", letter, reciprocal_root, ulp)
     approximation(f"v_sqrt_{size}", letter, root, ulp)
+    approximation(f"v_sin_{size}", letter, wave(math.sin, 0.0), ulp, 2.0 ** -22 if letter == "f" else 2.0 ** -11)
+    approximation(f"v_cos_{size}", letter, wave(math.cos, 1.0), ulp, 2.0 ** -22 if letter == "f" else 2.0 ** -11)
 approximation("v_rcp_iflag_f32", "f", reciprocal, 1)
+approximation("v_exp_legacy_f32", "f", exp2, 1)
+approximation("v_log_legacy_f32", "f", log2, 1, 2.0 ** -22)

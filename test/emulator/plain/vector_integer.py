@@ -206,6 +206,8 @@ for _name, _fn in (
     ("v_med3_i16", lambda *x: sorted(map(s16, x))[1]), ("v_min3_u16", min), ("v_max3_u16", max),
     ("v_med3_u16", lambda *x: sorted(x)[1])):
     integer(_name, 3, _fn, E64, kind="w", keep_half=True)
+clampable("v_mad_legacy_u16", lambda a, b, c: a * b + c, 16, False, E64, 3)
+clampable("v_mad_legacy_i16", lambda a, b, c: a * b + c, 16, True, E64, 3)
 valu("v_mad_u32_u16", "u", "wwu", lambda env, a, b, c: a * b + c & M32, E64, no_mods=True)
 valu("v_mad_i32_i16", "u", "wwu", lambda env, a, b, c: s16(a) * s16(b) + c & M32, E64, no_mods=True)
 valu("v_pack_b32_f16", "u", "hh", lambda env, a, b: a | b << 16, E64, no_finish=True, no_clamp=True)
