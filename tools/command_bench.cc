@@ -33,8 +33,7 @@ void make_folder(const std::string &folder) {
     bad_input("--report " + folder + ": " + (failed ? failed.message() : "is no folder"));
 }
 
-void write_report(const std::string &folder, const nlohmann::json &json,
-                  const TimingReport &report) {
+void write_report(const std::string &folder, const Json &json, const TimingReport &report) {
   const std::string option = "--report";
   write_file(option, folder + "/report.json", json.dump(1) + "\n");
   write_file(option, folder + "/annotated.txt", annotated_listing(report));
@@ -59,7 +58,7 @@ void command_bench(const BenchArguments &arguments) {
   LibraryHandle library;
   library.open(arguments.open);
   const EmulatorLibrary emulator(library);
-  nlohmann::json json = model_launch(library, emulator, bound, !arguments.report_folder.empty());
+  Json json = model_launch(library, emulator, bound, !arguments.report_folder.empty());
   if (!peers.empty()) json["peers"] = model_peers(emulator, *bound.op, *bound.problem, peers);
   const TimingReport report = parse_timing_report(json);
   if (!arguments.report_folder.empty()) write_report(arguments.report_folder, json, report);

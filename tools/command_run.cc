@@ -19,16 +19,6 @@ double milliseconds_of(const std::function<void()> &call) {
       .count();
 }
 
-size_t bytes_of(const BoundTensor &tensor) {
-  size_t bytes = flydsl_aot_dtype_bytes(tensor.tensor->dtype);
-  for (const int64_t size : tensor.file_shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) {
-      bad_input(tensor.name + " of shape " + format_shape(tensor.file_shape) + " is too large");
-    }
-  }
-  return bytes;
-}
-
 // Two spellings of one path. The file need not exist, its directory must.
 bool same_place(const std::string &a, const std::string &b) {
   std::error_code failed;

@@ -14,15 +14,6 @@ namespace {
 // costs nothing and reads as zero.
 constexpr uint64_t kMostRandomBytes = uint64_t{4} << 30;
 
-uint64_t bytes_of(const BoundTensor &tensor) {
-  uint64_t bytes = flydsl_aot_dtype_bytes(tensor.tensor->dtype);
-  for (const int64_t size : tensor.file_shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes))
-      bad_input(tensor.name + " of shape " + format_shape(tensor.file_shape) + " is too large");
-  }
-  return bytes;
-}
-
 class Memory {
  public:
   explicit Memory(const LibraryHandle &library) : library_(library) {}
@@ -39,7 +30,7 @@ class Memory {
   std::deque<DeviceMemory> blocks_;
 };
 
-// Allocates and fills the inputs. Returns a sentence on what they hold.
+// Returns a sentence on what the inputs hold.
 std::string fill_inputs(Memory &memory, BoundProblem &bound) {
   uint64_t random_bytes = 0;
   for (const BoundTensor &input : bound.problem->inputs)
@@ -51,8 +42,7 @@ std::string fill_inputs(Memory &memory, BoundProblem &bound) {
   uint64_t stream = 0;
   for (const BoundTensor &input : bound.problem->inputs) {
     const uint64_t bytes = bytes_of(input);
-    auto *data = static_cast<uint8_t *>(memory.allocate(bytes, input.name));
-    input.tensor->data = data;
+    auto *data = static_cast<uint8_t *>(input.tensor->data);
     const auto file = bound.files.find(input.name);
     if (file != bound.files.end()) {
       memory.upload(data, file->second.bytes.data(), bytes, input.name);
@@ -76,11 +66,11 @@ std::string fill_inputs(Memory &memory, BoundProblem &bound) {
 
 }  // namespace
 
-nlohmann::json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
-                            BoundProblem &bound, bool detail) {
+Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
+                  BoundProblem &bound, bool detail) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto set_timing = emulator.find<int(const char *)>("flydsl_emu_set_timing");
-  const auto last_timing = emulator.find<const char *(int)>("flydsl_emu_last_timing");
+  const auto set_timing = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_set_timing);
+  const auto last_timing = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_last_timing);
   const auto last_error = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_last_error);
   Problem &problem = *bound.problem;
   flydsl_aot_query_result result{};
@@ -89,20 +79,23 @@ nlohmann::json model_launch(const LibraryHandle &library, const EmulatorLibrary 
   if (!result.kernel[0]) bad_input(std::string(bound.op->name) + ": no kernel is needed for this");
 
   Memory memory(library);
-  const std::string data = fill_inputs(memory, bound);
-  for (const BoundTensor &output : problem.outputs)
-    output.tensor->data = memory.allocate(bytes_of(output), output.name);
+  for (const auto *tensors : {&problem.inputs, &problem.outputs}) {
+    for (const BoundTensor &bound_tensor : *tensors)
+      bound_tensor.tensor->data = memory.allocate(bytes_of(bound_tensor), bound_tensor.name);
+  }
   if (result.workspace_bytes > 0) {
     problem.set_workspace(memory.allocate(result.workspace_bytes, "the workspace"),
                           result.workspace_bytes);
   }
+
+  const std::string data = fill_inputs(memory, bound);
 
   if (set_timing("sample") != 0) throw ToolError(kExitFailure, last_error());
   check(problem.launch(library.get()), bound.op->name);
   check(flydsl_aot_device_synchronize(library.get()), bound.op->name);
   const char *text = last_timing(detail ? 1 : 0);
   if (!text || !text[0]) throw ToolError(kExitFailure, std::string("no timing: ") + last_error());
-  nlohmann::json json = nlohmann::json::parse(text);
+  Json json = Json::parse(text);
   set_timing("off");
 
   json["operator"] = bound.op->name;

@@ -1,18 +1,17 @@
 // A call of an operator under the emulator's timing model.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "tools/emulator_library.h"
 #include "tools/library_handle.h"
 #include "tools/problem_arguments.h"
+#include "tools/report/timing_report.h"
 
 namespace flydsl::tools {
 
 // The model's JSON with what is known about the problem: "operator", "backend", "inputs", "settings", "data",
 // "problem_flops", "problem_tflops", "host_seconds". With `detail` also the model's "profile" and "timeline". Only
 // sampled work-groups run, so outputs are not results and are not read back.
-nlohmann::json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
-                            BoundProblem &bound, bool detail);
+Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
+                  BoundProblem &bound, bool detail);
 
 }  // namespace flydsl::tools

@@ -39,6 +39,15 @@ std::string describe_operator(const Operator &op) {
   return text;
 }
 
+uint64_t bytes_of(const BoundTensor &tensor) {
+  uint64_t bytes = flydsl_aot_dtype_bytes(tensor.tensor->dtype);
+  for (const int64_t size : tensor.file_shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes))
+      bad_input(tensor.name + " of shape " + format_shape(tensor.file_shape) + " is too large");
+  }
+  return bytes;
+}
+
 namespace {
 
 template <typename Number>

@@ -28,6 +28,9 @@ struct BoundTensor {
   std::vector<int64_t> file_shape;
 };
 
+// Refuses a tensor of 2^64 bytes or more.
+uint64_t bytes_of(const BoundTensor &tensor);
+
 // An operator's parameters, filled from arrays and settings; only the data pointers are missing.
 class Problem {
  public:

@@ -61,8 +61,8 @@ std::vector<std::string> parse_peers(const std::string &text) {
   return peers;
 }
 
-nlohmann::json run_timing_script(const std::string &option, const EmulatorLibrary &emulator,
-                                 const std::vector<std::string> &arguments) {
+Json run_timing_script(const std::string &option, const EmulatorLibrary &emulator,
+                       const std::vector<std::string> &arguments) {
   std::vector<std::string> command = {"python3",   (scripts_folder(option) / "timing.py").string(),
                                       "--library", emulator.path(),
                                       "--objects", objects_folder().string()};
@@ -71,17 +71,17 @@ nlohmann::json run_timing_script(const std::string &option, const EmulatorLibrar
   if (result.exit_status == kObjectsMissing) bad_input(option + ": " + last_line(result.errors));
   if (result.exit_status != 0)
     throw ToolError(kExitFailure, option + ": timing.py: " + last_line(result.errors));
-  nlohmann::json lines = nlohmann::json::array();
+  Json lines = Json::array();
   for (size_t begin = 0; begin < result.output.size();) {
     const size_t end = std::min(result.output.find('\n', begin), result.output.size());
-    lines.push_back(nlohmann::json::parse(result.output.substr(begin, end - begin)));
+    lines.push_back(Json::parse(result.output.substr(begin, end - begin)));
     begin = end + 1;
   }
   return lines;
 }
 
-nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
-                           const Problem &problem, const std::vector<std::string> &peers) {
+Json model_peers(const EmulatorLibrary &emulator, const Operator &op, const Problem &problem,
+                 const std::vector<std::string> &peers) {
   const auto description = problem.description();
   if (description.empty()) bad_input(std::string("--peers: there are none for ") + op.name);
   std::vector<std::string> arguments = {"--op", op.name};
@@ -91,7 +91,7 @@ nlohmann::json model_peers(const EmulatorLibrary &emulator, const Operator &op,
   for (const std::string &peer : peers) names += (names.empty() ? "" : ",") + peer;
   arguments.insert(arguments.end(), {"--peers", names});
 
-  nlohmann::json list = run_timing_script("--peers", emulator, arguments);
+  Json list = run_timing_script("--peers", emulator, arguments);
   for (size_t i = 0; i < peers.size(); ++i) {
     if (i >= list.size() || list[i].value("peer", "") != peers[i])
       throw ToolError(kExitFailure, "--peers: timing.py gave no result for " + peers[i]);

@@ -16,8 +16,6 @@
 namespace flydsl::tools {
 namespace {
 
-using Json = nlohmann::json;
-
 const Json &sample() {
   static const Json json = Json::parse(std::ifstream(FLYDSL_TEST_REPORT));
   return json;

@@ -40,7 +40,7 @@ class Writer {
 
  private:
   static std::string quoted(const std::string &text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   void separate() {
     if (!text_.empty()) text_ += ",\n";
@@ -122,13 +122,13 @@ std::string chrome_trace(const TimingReport &report, size_t limit) {
     writer.event(units_process, track->id, event.begin, event.end, operation, name);
   }
 
-  const nlohmann::json about = {{"modelled", true},
-                                {"arch", report.arch},
-                                {"kernel", report.kernel},
-                                {"constants_hash", report.constants_hash},
-                                {"clock_hz", report.clock_hz},
-                                {"events", order.size()},
-                                {"truncated", truncated}};
+  const Json about = {{"modelled", true},
+                      {"arch", report.arch},
+                      {"kernel", report.kernel},
+                      {"constants_hash", report.constants_hash},
+                      {"clock_hz", report.clock_hz},
+                      {"events", order.size()},
+                      {"truncated", truncated}};
   return "{\"displayTimeUnit\":\"ns\",\"otherData\":" + about.dump() + ",\"traceEvents\":[\n" +
          writer.take() + "\n]}\n";
 }

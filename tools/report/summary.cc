@@ -62,10 +62,7 @@ std::string summary_text(const TimingReport &report) {
                           hypothesis.bytes_per_clock.c_str(), duration(hypothesis.seconds).c_str(),
                           hypothesis.tflops));
   }
-  line("simulated",
-       format("%llu of %llu work-groups; ", static_cast<unsigned long long>(report.groups_sampled),
-              static_cast<unsigned long long>(report.groups)) +
-           report.extrapolation);
+  line("simulated", report.extrapolation);
   line("label", provenance(report));
   return text;
 }

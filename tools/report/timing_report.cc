@@ -6,8 +6,6 @@
 namespace flydsl::tools {
 namespace {
 
-using Json = nlohmann::json;
-
 [[noreturn]] void fail(const std::string &message) {
   throw std::runtime_error("the timing model's report " + message);
 }

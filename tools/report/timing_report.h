@@ -11,6 +11,7 @@
 
 namespace flydsl::tools {
 
+using Json = nlohmann::ordered_json;  // members stay as the model orders them
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
 // An instruction of the kernel in the compute unit that was simulated in detail.
@@ -70,6 +71,6 @@ struct TimingReport {
 };
 
 // Throws std::runtime_error that names the key that is missing or of another type.
-TimingReport parse_timing_report(const nlohmann::json &json);
+TimingReport parse_timing_report(const Json &json);
 
 }  // namespace flydsl::tools
