@@ -229,7 +229,7 @@ class Modeller {
     if (occupancy_.groups_per_compute_unit > 1)
       s += "; " + std::to_string(occupancy_.groups_per_compute_unit) +
            " copies of each share a compute unit";
-    s += "; L2 from the first work-groups of " + std::to_string(memory_.streams) + " compute units";
+    s += "; L2 from " + std::to_string(memory_.streams) + " work-groups that start together";
     if (memory_.steps != UINT64_MAX)
       s += ", " + std::to_string(memory_.steps) + " instructions of each wave";
     if (averaged) s += "; no tail, the launch is long";

@@ -237,20 +237,26 @@ std::string SampleRule::text() const {
          "smooth function of the grid";
     return s;
   }
+  std::string equal;
   for (int axis = 0; axis < 3; ++axis) {
     if (grid[axis] == 1) continue;
-    s += std::string("; ") + kAxisName[axis];
     if (at[axis].size() == 1) {
-      s += " does not change the work";
+      equal += std::string(equal.empty() ? "" : ", ") + kAxisName[axis];
       continue;
     }
-    s += at[axis].size() == grid[axis] ? " in full" : " piecewise linear between";
-    for (size_t n = 0; n < at[axis].size() && at[axis].size() != grid[axis]; ++n)
+    s += std::string("; along ") + kAxisName[axis];
+    if (at[axis].size() == grid[axis]) {
+      s += " all";
+      continue;
+    }
+    s += " linear between";
+    for (size_t n = 0; n < at[axis].size(); ++n)
       s += (n ? ", " : " ") + std::to_string(at[axis][n]);
   }
+  if (!equal.empty()) s += "; equal along " + equal;
   if (held_out) {
     char error[96];
-    std::snprintf(error, sizeof error, "; off by %.2g %% at most on %u others",
+    std::snprintf(error, sizeof error, "; off by at most %.2g %% on %u others",
                   100 * held_out_error, held_out);
     s += error;
   }

@@ -41,7 +41,8 @@ Schedule schedule_groups(const Machine &machine, uint64_t groups,
       result.clocks = std::max(result.clocks, end);
     }
   }
-  if (result.clocks > 0) result.idle = 1 - work / (result.clocks * all_places);
+  // The sum is rounded.
+  if (result.clocks > 0) result.idle = std::max(1 - work / (result.clocks * all_places), 0.0);
   return result;
 }
 
