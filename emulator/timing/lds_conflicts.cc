@@ -41,8 +41,22 @@ const Grouping &grouping(bool read, uint32_t bytes) {
   return read ? kRead16 : kWrite16;
 }
 
+// Whether no two lanes of `mask` want a word of the same bank: most code, and quick to see.
+bool all_apart(uint32_t banks, uint32_t bytes, uint64_t mask, const uint64_t *address) {
+  uint64_t taken = 0;
+  for (uint64_t left = mask; left; left &= left - 1) {
+    const uint64_t at = address[std::countr_zero(left)], words = (at % 4 + bytes + 3) / 4;
+    uint64_t wanted = std::rotl((uint64_t(1) << words) - 1, int(at / 4 % 64));
+    if (banks == 32) wanted = (wanted | wanted >> 32) & 0xffffffff;
+    if (taken & wanted) return false;
+    taken |= wanted;
+  }
+  return true;
+}
+
 // Most different words that lanes of `mask` want of one bank.
 uint16_t passes_of(uint32_t banks, uint32_t bytes, uint64_t mask, const uint64_t *address) {
+  if (all_apart(banks, bytes, mask, address)) return 1;
   // Lists of the words of each bank, in the order of the lanes.
   uint64_t words[256];
   uint8_t next[256], head[64] = {}, count[64] = {};  // list entries from 1 on; 0: none
