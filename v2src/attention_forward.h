@@ -44,6 +44,9 @@ struct Sizes {
 // Of parameters whose ranks are right.
 Sizes sizes_of(const Params &params);
 
+// Whether scores are more than scale * q . k, or a sink takes part.
+bool has_score_terms(const Params &params);
+
 // A checked problem: sizes within limits, ready for selection and launch.
 struct Problem : Sizes {
   const Params *params;

@@ -14,4 +14,7 @@ Status check_input_apart(const Params &params, const Operand &input);
 Status check_lengths(const Params &params);
 Status check_lengths_memory(const Params &params, bool query);
 
+// Softcap, bias, ALiBi, sinks, boolean mask (attention_forward_check_scores.cc).
+Status check_scores(const Params &params, const Sizes &sizes, bool query);
+
 }  // namespace flydsl::attention_forward

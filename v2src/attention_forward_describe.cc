@@ -45,7 +45,8 @@ bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
 
 bool needs_general_instance(const Params &params) {
   return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
-         present(params.seqused_q) || present(params.seqused_k);
+         present(params.seqused_q) || present(params.seqused_k) || has_score_terms(params) ||
+         present(params.visible);
 }
 
 uint64_t functional_key(const Problem &problem) {
@@ -63,6 +64,11 @@ uint64_t functional_key(const Problem &problem) {
 }
 
 }  // namespace
+
+bool has_score_terms(const Params &params) {
+  return params.softcap > 0 || present(params.bias) || present(params.alibi_slopes) ||
+         present(params.sinks);
+}
 
 Sizes sizes_of(const Params &params) {
   const auto size = [](const flydsl_aot_tensor &tensor, Axis axis) {

@@ -1,6 +1,7 @@
 // The kernel arguments of a described attention_forward problem
 // (codegen/describe/attention_forward_arguments.py).
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "v2src/attention_forward.h"
@@ -36,6 +37,45 @@ int32_t window_bound(int64_t bound) {
   return static_cast<int32_t>(std::min(bound, kMaxSize));
 }
 
+void set_score_terms(const Params &params, Kernarg *kernarg) {
+  kernarg->score_terms = has_score_terms(params);
+  if (params.softcap > 0) {
+    const double scale = params.scale == 0 ? 1 : std::fabs(static_cast<double>(params.scale));
+    const double cap = static_cast<double>(params.softcap);
+    // Not infinite, since a product of 0 must stay 0.
+    kernarg->softcap_ratio =
+        static_cast<float>(std::min(scale / cap, static_cast<double>(FLT_MAX)));
+    kernarg->softcap_log2 = static_cast<float>(cap * M_LOG2E);
+  }
+  const auto stride = [](const flydsl_aot_tensor &tensor, int axis) {
+    return walked_stride(tensor, axis);
+  };
+  if (const flydsl_aot_tensor &bias = params.bias; present(bias)) {
+    kernarg->bias = bias.data;
+    kernarg->bias_is_fp32 = bias.dtype == FLYDSL_AOT_FP32;
+    kernarg->bias_stride_b = stride(bias, 0);
+    kernarg->bias_stride_h = stride(bias, 1);
+    kernarg->bias_stride_q = stride(bias, 2);
+    kernarg->bias_stride_k = stride(bias, 3);
+  }
+  if (const flydsl_aot_tensor &slopes = params.alibi_slopes; present(slopes)) {
+    kernarg->alibi_slopes = static_cast<const float *>(slopes.data);
+    kernarg->alibi_stride_b = slopes.rank == 2 ? stride(slopes, 0) : 0;
+    kernarg->alibi_stride_h = stride(slopes, slopes.rank - 1);
+  }
+  if (const flydsl_aot_tensor &sinks = params.sinks; present(sinks)) {
+    kernarg->sinks = static_cast<const float *>(sinks.data);
+    kernarg->sinks_stride_h = stride(sinks, 0);
+  }
+  if (const flydsl_aot_tensor &visible = params.visible; present(visible)) {
+    kernarg->visible = visible.data;
+    kernarg->visible_stride_b = stride(visible, 0);
+    kernarg->visible_stride_h = stride(visible, 1);
+    kernarg->visible_stride_q = stride(visible, 2);
+    kernarg->visible_stride_k = stride(visible, 3);
+  }
+}
+
 }  // namespace
 
 Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
@@ -66,13 +106,15 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.head_dim_v = static_cast<int32_t>(problem.head_dim_v);
   kernarg.window_left = window_bound(params.mask.left);
   kernarg.window_right = window_bound(params.mask.right);
-  kernarg.bottom_right = params.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT;
+  kernarg.bottom_right =
+      params.mask.anchor != FLYDSL_AOT_ANCHOR_TOP_LEFT;  // with none only for ALiBi
   kernarg.cu_seqlens_q = numbers(params.cu_seqlens_q);
   kernarg.cu_seqlens_k = numbers(params.cu_seqlens_k);
   kernarg.seqused_q = numbers(params.seqused_q);
   kernarg.seqused_k = numbers(params.seqused_k);
   kernarg.total_q = static_cast<int32_t>(problem.total_q);
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
+  set_score_terms(params, &kernarg);
   return kernarg;
 }
 

@@ -43,6 +43,18 @@ _GENERAL_INSTANCES = (
     Argument("const int32_t *", "seqused_k", "null: all keys"),
     Argument("int32_t", "total_q", "rows of the packed tensor"),
     Argument("int32_t", "total_k"),
+    Argument("uint32_t", "score_terms", "1: scores are more than scale * q . k: any of the next up to sinks"),
+    Argument("float", "softcap_ratio", "|scale| / softcap"),
+    Argument("float", "softcap_log2", "softcap * log2(e); 0: none"),
+    Argument("uint32_t", "bias_is_fp32", "else of q's dtype"),
+    Argument("const void *", "bias", "null: none"),
+    *_strides("bias", "bhqk"),
+    Argument("const float *", "alibi_slopes", "null: none"),
+    *_strides("alibi", "bh"),
+    Argument("const float *", "sinks", "null: none"),
+    *_strides("sinks", "h"),
+    Argument("const void *", "visible", "bytes, 0 hides the key; null: none"),
+    *_strides("visible", "bhqk"),
 )
 
 ARGUMENTS = _EVERY_INSTANCE + _GENERAL_INSTANCES

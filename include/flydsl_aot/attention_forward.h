@@ -1,7 +1,9 @@
 /* Fused multi-head attention, forward.
  *
  *   s[i,j]   = scale * sum_d q[b,h,i,d] * k[b,g,j,d]            g = h / (Hq / Hkv)
- *   lse[i]   = ln sum_{j visible} exp(s[i,j])
+ *              then, with softcap, softcap * tanh(s / softcap); then, where given, + bias[b,h,i,j]
+ *              - alibi_slopes[b,h] * |p(i) - j|, p(i) the key at which query i sits (flydsl_aot_mask)
+ *   lse[i]   = ln (sum_{j visible} exp(s[i,j]) + exp(sinks[h]), the latter with sinks)
  *   out[i,:] = sum_{j visible} exp(s[i,j] - lse[i]) * v[b,g,j,:]
  *
  * (softmax attention, Vaswani et al. 2017; computed in one pass with a running maximum as in Dao et al.
@@ -11,16 +13,20 @@
  *
  * Rules
  * - A key is visible to a query if the mask lets it and its score is not -inf. A query row that sees no
- *   key gives out = 0 exactly and lse = -inf.
+ *   key gives out = 0 exactly and lse = -inf, or the sink.
  * - A NaN or +inf among a row's visible scores makes the row's out and lse NaN. A NaN or infinite value
  *   v[j,d] of a visible key makes out[i,d] NaN or infinite. Nothing that is not visible ever leaks,
  *   whatever its bits are. (Rounding may differ: a row whose tile of 64 keys holds a NaN or infinity, seen or
  *   not, is computed by a slower path with other roundings, within the same error bound.)
  * - A dot product sum_d q k that overflows fp32 before the scale is applied counts as an infinite score (-inf: not
  *   visible).
+ * - A sink of -inf is none; one that is NaN or +inf makes out and lse of its head's rows NaN (out of a row that sees no key
+ *   stays 0).
  * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16) and A the same attention applied to |v|, an element is within
  *   1.25 u (|out| + A) and lse within 1e-4 for up to 65,536 keys and ordinary scores (|s| < 1000); sums over n keys are
- *   fp32 additions, whose error grows at most in proportion to n.
+ *   fp32 additions, whose error grows at most in proportion to n. Scores are fp32 sums: with S the largest of
+ *   |scale| sum_d |q k| + |bias| + |slope distance| over the visible keys, 4 * 2^-24 * S * A is added to the first bound and
+ *   4 * 2^-24 * S to the second.
  * - Deterministic: equal inputs, shapes and strides give equal bits, hidden data included.
  * - Stream-ordered; no hidden synchronisation. The first use of a kernel on a device loads it (host work,
  *   a device allocation by the runtime); later calls allocate nothing. */
@@ -56,7 +62,19 @@ typedef struct flydsl_aot_attention_forward_params {
   flydsl_aot_tensor seqused_k;    /* (B): the same for its keys */
   int64_t max_seqlen_q;           /* with cu_seqlens_q: the longest sequence; else 0 */
   int64_t max_seqlen_k;           /* with cu_seqlens_k: the longest sequence; else 0 */
+
+  /* What changes scores, or hides keys one by one; all optional. */
+  float softcap;                  /* above 0: scores are capped as above; 0: not */
+  float dropout_p;                /* 0 in this version */
+  flydsl_aot_tensor bias;         /* (B, Hq, Sq, Sk), fp32 or q's dtype; -inf hides the key */
+  flydsl_aot_tensor visible;      /* (B, Hq, Sq, Sk), bool: true lets the query see the key, as far as mask and lengths do */
+  flydsl_aot_tensor alibi_slopes; /* (Hq) or (B, Hq), fp32, usually positive */
+  flydsl_aot_tensor sinks;        /* (Hq), fp32: a logit that takes part in the softmax and has no value; not scaled,
+                                     not capped */
 } flydsl_aot_attention_forward_params;
+/* bias and visible: any axis may have size 1 instead, or stride 0, and is then broadcast; all strides are free. With packed
+ * sequences Sq and Sk are max_seqlen_q and max_seqlen_k, and i, j count from the start of the sequence. Without an anchor
+ * ALiBi's p(i) is that of BOTTOM_RIGHT. */
 /* Fields after workspace_bytes were added later: a struct_size that ends before them is accepted, what it lacks is
  * absent. */
 /* Lengths. Dense tensors, (B, H, S, D), and packed ones, (H, total, D) with cu_seqlens, may be mixed: a packed q over a

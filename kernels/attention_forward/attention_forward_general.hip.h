@@ -18,13 +18,17 @@ struct GeneralWave {
   const GeneralWork &work;
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
+  bool has_terms;      // scores are more than q . k
   float c;             // weights are 2^(score c)
   u32x4 q[head_dim_qk / 16];
   RowState state;
   f32x16 o[head_dim_v / 32] = {};
 
   FLYDSL_DEVICE GeneralWave(const GeneralWork &work, u32 wave, u32 lane)
-      : work(work), lane(lane), c(fresh_arguments()->scale_log2) {
+      : work(work),
+        lane(lane),
+        has_terms(fresh_arguments()->score_terms),
+        c(has_terms ? 1.0f : fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
     row = first_row + static_cast<i32>(lane % 32);
   }
@@ -46,10 +50,11 @@ struct GeneralWave {
     if (tile_begin > work.last_key(last_row) || tile_last < work.first_key(first_row)) return;
     f32x16 s[2];
     score_tile<Element, Layout>(k_tile + Layout::k_lane(lane), q, s);
-    if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row)) {
-      const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
+    const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
+    if (has_terms) add_score_terms<Element>(work, row, EachOfTile{s, lane_begin});
+    hide_masked(work, row, EachOfTile{s, lane_begin});
+    if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row))
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
-    }
     const lds_ptr<const char> v_lane = v_tile + Layout::v_lane(lane);
     u32x4 v[head_dim_v / 32], p[4];
     read_values<Layout>(v_lane, 0, v);
@@ -58,7 +63,16 @@ struct GeneralWave {
   }
 
   FLYDSL_DEVICE void store() {
-    const float sum = sum_of_halves(state.sum);
+    float sum = sum_of_halves(state.sum), reference = state.reference, factor = 1.0f;
+    const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
+    // The sink is one more weight, which meets no value.
+    const float sink = sink_of(work);
+    const bool has_sink = !(sink == -kInfinity);
+    if (has_sink) {
+      reference = larger(state.reference, sink);
+      factor = exp2(state.reference - reference);
+      sum = fma(sum, factor, exp2(sink - reference));
+    }
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
 #pragma unroll
@@ -66,7 +80,6 @@ struct GeneralWave {
 #pragma unroll
       for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
     }
-    const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
     const bool trusted =
         probe == 0.0f && (empty || __builtin_fabsf(state.reference) < kLargestReference);
     const bool in_range = row < work.seq_q;
@@ -75,7 +88,7 @@ struct GeneralWave {
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     u32x4 pieces[head_dim_v / 16];
-    pieces_of_row<Element>(empty ? 0.0f : reciprocal(sum), o, pieces);
+    pieces_of_row<Element>(empty ? 0.0f : factor * reciprocal(sum), o, pieces);
     if (write) {
       const Arguments args = fresh_arguments();
       const auto to = work.out_row(row);
@@ -83,7 +96,7 @@ struct GeneralWave {
       for (int piece = 0; piece < head_dim_v / 16; ++piece)
         store_elements(to, 16 * piece + 8 * static_cast<i32>(lane / 32), args->head_dim_v,
                        pieces[piece]);
-      if (lane < 32) work.store_lse(row, empty ? -kInfinity : (state.reference + log2(sum)) * kLn2);
+      if (lane < 32) work.store_lse(row, (empty ? sink : reference + log2(sum)) * kLn2);
     }
 
 #pragma unroll 1

@@ -7,6 +7,7 @@ namespace flydsl::kernels {
 
 using i32 = __INT32_TYPE__;
 using i64 = __INT64_TYPE__;
+using u8 = __UINT8_TYPE__;
 using u16 = __UINT16_TYPE__;
 using u32 = __UINT32_TYPE__;
 using u64 = __UINT64_TYPE__;

@@ -83,7 +83,7 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
-SIZE(flydsl_aot_attention_forward_params, 1360);
+SIZE(flydsl_aot_attention_forward_params, 1944);
 FIELD(flydsl_aot_attention_forward_params, struct_size, 0);
 FIELD(flydsl_aot_attention_forward_params, scale, 4);
 FIELD(flydsl_aot_attention_forward_params, q, 8);
@@ -100,6 +100,12 @@ FIELD(flydsl_aot_attention_forward_params, seqused_q, 1056);
 FIELD(flydsl_aot_attention_forward_params, seqused_k, 1200);
 FIELD(flydsl_aot_attention_forward_params, max_seqlen_q, 1344);
 FIELD(flydsl_aot_attention_forward_params, max_seqlen_k, 1352);
+FIELD(flydsl_aot_attention_forward_params, softcap, 1360);
+FIELD(flydsl_aot_attention_forward_params, dropout_p, 1364);
+FIELD(flydsl_aot_attention_forward_params, bias, 1368);
+FIELD(flydsl_aot_attention_forward_params, visible, 1512);
+FIELD(flydsl_aot_attention_forward_params, alibi_slopes, 1656);
+FIELD(flydsl_aot_attention_forward_params, sinks, 1800);
 
 static_assert(FLYDSL_AOT_FP64 == 1 && FLYDSL_AOT_FP32 == 2 && FLYDSL_AOT_FP16 == 3 &&
                   FLYDSL_AOT_BF16 == 4 && FLYDSL_AOT_E4M3 == 10 && FLYDSL_AOT_E5M2 == 11 &&

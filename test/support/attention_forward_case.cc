@@ -73,14 +73,100 @@ struct Side {
   }
 };
 
-// int32 numbers in device memory.
+// Numbers in device memory.
+template <typename Number>
 struct Numbers {
   DeviceTensor tensor;
-  Numbers(flydsl_aot_handle *handle, const std::vector<int32_t> &values)
-      : tensor(handle, FLYDSL_AOT_INT32, {static_cast<int64_t>(values.size())}, {}, 0) {
-    tensor.set(values);
+  Numbers(flydsl_aot_handle *handle, flydsl_aot_dtype dtype, const std::vector<Number> &values)
+      : Numbers(handle, dtype, {static_cast<int64_t>(values.size())}, {}, values) {}
+  Numbers(flydsl_aot_handle *handle, flydsl_aot_dtype dtype, const std::vector<int64_t> &sizes,
+          const Placement &placement, const std::vector<Number> &values)
+      : tensor(handle, dtype, sizes, placement, 0xffffffff) {
+    if (!values.empty()) tensor.set(values);
+  }
+  // Of these numbers, and absent if there are none.
+  flydsl_aot_tensor optional(bool wanted) const {
+    return wanted ? tensor.tensor() : flydsl_aot_tensor{};
   }
 };
+
+std::vector<uint16_t> rounded(flydsl_aot_dtype dtype, const std::vector<float> &values) {
+  std::vector<uint16_t> bits;
+  for (const float value : values) bits.push_back(from_float(dtype, value));
+  return bits;
+}
+
+// The terms of the scores in device memory.
+class ScoreTerms {
+ public:
+  ScoreTerms(flydsl_aot_handle *handle, const AttentionCase &c)
+      : case_(c),
+        sizes_(c.bias.empty() && c.visible.empty()
+                   ? std::vector<int64_t>{0, 0, 0, 0}
+                   : std::vector<int64_t>{c.batches, c.heads_q, c.seq_q, c.seq_k}),
+        wide_(c.bias_dtype == FLYDSL_AOT_FP32),
+        bias_wide_(handle, FLYDSL_AOT_FP32, sizes_, c.place_bias,
+                   wide_ ? c.bias : std::vector<float>()),
+        bias_narrow_(handle, c.dtype, sizes_, c.place_bias,
+                     rounded(c.dtype, wide_ ? std::vector<float>() : c.bias)),
+        visible_(handle, FLYDSL_AOT_BOOL, sizes_, c.place_visible, c.visible),
+        alibi_slopes_(handle, FLYDSL_AOT_FP32,
+                      c.alibi_slopes.size() == static_cast<size_t>(c.heads_q)
+                          ? std::vector<int64_t>{c.heads_q}
+                          : std::vector<int64_t>{c.batches, c.heads_q},
+                      {}, c.alibi_slopes),
+        sinks_(handle, FLYDSL_AOT_FP32, c.sinks) {}
+
+  void set(flydsl_aot_attention_forward_params *params) const {
+    params->softcap = case_.softcap;
+    params->bias = wide_ ? bias_wide_.optional(!case_.bias.empty())
+                         : bias_narrow_.optional(!case_.bias.empty());
+    params->visible = visible_.optional(!case_.visible.empty());
+    params->alibi_slopes = alibi_slopes_.optional(!case_.alibi_slopes.empty());
+    params->sinks = sinks_.optional(!case_.sinks.empty());
+  }
+
+ private:
+  const AttentionCase &case_;
+  std::vector<int64_t> sizes_;
+  bool wide_;
+  Numbers<float> bias_wide_;
+  Numbers<uint16_t> bias_narrow_;
+  Numbers<uint8_t> visible_;
+  Numbers<float> alibi_slopes_, sinks_;
+};
+
+// The same for the oracle, of batch b alone.
+ReferenceTerms terms_of(const AttentionCase &c, int64_t b) {
+  ReferenceTerms terms;
+  const auto at = [&c, b](int64_t h, int64_t i, int64_t j) {
+    return static_cast<size_t>(((b * c.heads_q + h) * c.seq_q + i) * c.seq_k + j);
+  };
+  terms.softcap = static_cast<double>(c.softcap);
+  if (!c.bias.empty()) {
+    terms.bias = [&c, at](int64_t, int64_t h, int64_t i, int64_t j) {
+      const float value = c.bias[at(h, i, j)];
+      return static_cast<double>(
+          c.bias_dtype == FLYDSL_AOT_FP32 ? value : to_float(c.dtype, from_float(c.dtype, value)));
+    };
+  }
+  if (!c.visible.empty()) {
+    terms.visible = [&c, at](int64_t, int64_t h, int64_t i, int64_t j) {
+      return c.visible[at(h, i, j)] != 0;
+    };
+  }
+  if (!c.alibi_slopes.empty()) {
+    const bool per_batch = c.alibi_slopes.size() != static_cast<size_t>(c.heads_q);
+    terms.slope = [&c, b, per_batch](int64_t, int64_t h) {
+      return static_cast<double>(
+          c.alibi_slopes[static_cast<size_t>((per_batch ? b * c.heads_q : 0) + h)]);
+    };
+  }
+  if (!c.sinks.empty()) {
+    terms.sink = [&c](int64_t h) { return static_cast<double>(c.sinks[static_cast<size_t>(h)]); };
+  }
+  return terms;
+}
 
 }  // namespace
 
@@ -109,14 +195,18 @@ AttentionResult run_attention(const AttentionCase &c) {
   params.out = out.tensor();
   if (c.want_lse) params.lse = lse.tensor();
   params.mask = c.mask;
-  const Numbers starts_q(handle, rows.packing.starts), starts_k(handle, keys.packing.starts);
-  const Numbers used_q(handle, rows.packing.lengths), used_k(handle, keys.packing.lengths);
-  if (rows.packed) params.cu_seqlens_q = starts_q.tensor.tensor();
-  if (keys.packed) params.cu_seqlens_k = starts_k.tensor.tensor();
-  if (rows.used) params.seqused_q = used_q.tensor.tensor();
-  if (keys.used) params.seqused_k = used_k.tensor.tensor();
-  if (rows.packed) params.max_seqlen_q = rows.packing.longest;
-  if (keys.packed) params.max_seqlen_k = keys.packing.longest;
+  const Numbers<int32_t> starts_q(handle, FLYDSL_AOT_INT32, rows.packing.starts),
+      starts_k(handle, FLYDSL_AOT_INT32, keys.packing.starts),
+      used_q(handle, FLYDSL_AOT_INT32, rows.packing.lengths),
+      used_k(handle, FLYDSL_AOT_INT32, keys.packing.lengths);
+  params.cu_seqlens_q = starts_q.optional(rows.packed);
+  params.cu_seqlens_k = starts_k.optional(keys.packed);
+  params.seqused_q = used_q.optional(rows.used);
+  params.seqused_k = used_k.optional(keys.used);
+  if (rows.packed) params.max_seqlen_q = c.seq_q;
+  if (keys.packed) params.max_seqlen_k = c.seq_k;
+  const ScoreTerms terms(handle, c);
+  terms.set(&params);
 
   AttentionResult result;
   flydsl_aot_query_result query{};
@@ -173,7 +263,11 @@ AttentionReference reference_of(const AttentionCase &c) {
     const AttentionReference one = attention_forward_reference(
         c.dtype, view(c.q, b, c.heads_q, c.seq_q, rows, c.head_dim),
         view(c.k, b, c.heads_kv, c.seq_k, keys, c.head_dim),
-        view(c.v, b, c.heads_kv, c.seq_k, keys, value_dim), c.scale, c.mask);
+        view(c.v, b, c.heads_kv, c.seq_k, keys, value_dim), c.scale, c.mask, terms_of(c, b));
+    if (b == 0 && terms_of(c, b).any()) {
+      result.score_scale.assign(result.lse.size(), 0);
+      result.empty.assign(result.lse.size(), false);
+    }
     for (int64_t h = 0; h < c.heads_q; ++h) {
       const int64_t to = (b * c.heads_q + h) * c.seq_q, from = h * rows;
       std::copy_n(one.out.begin() + from * value_dim, rows * value_dim,
@@ -181,6 +275,9 @@ AttentionReference reference_of(const AttentionCase &c) {
       std::copy_n(one.magnitude.begin() + from * value_dim, rows * value_dim,
                   result.magnitude.begin() + to * value_dim);
       std::copy_n(one.lse.begin() + from, rows, result.lse.begin() + to);
+      if (one.score_scale.empty()) continue;
+      std::copy_n(one.score_scale.begin() + from, rows, result.score_scale.begin() + to);
+      std::copy_n(one.empty.begin() + from, rows, result.empty.begin() + to);
     }
   }
   return result;
@@ -233,8 +330,10 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const bool masked = c.mask.right != FLYDSL_AOT_UNLIMITED && diagonal + c.mask.right < c.seq_k - 1;
   const bool exact = c.value_dim() == c.head_dim && (c.head_dim == 64 || c.head_dim == 128);
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
+  const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
+                     !c.alibi_slopes.empty() || !c.sinks.empty();
   const std::string kind =
-      !exact || lengths || left_hides(c)
+      !exact || lengths || terms || left_hides(c)
           ? "_general"
           : std::string(masked ? "_causal" : "_none") + (staged ? "_staged" : "_direct");
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
@@ -259,6 +358,11 @@ std::string describe(const AttentionCase &c) {
   };
   sequences("q", c.lengths_q, c.lengths_q_as);
   sequences("k", c.lengths_k, c.lengths_k_as);
+  if (c.softcap > 0) text.append(" softcap ").append(std::to_string(c.softcap));
+  if (!c.bias.empty()) text.append(" bias ").append(flydsl_aot_dtype_name(c.bias_dtype));
+  if (!c.visible.empty()) text.append(" boolean mask");
+  if (!c.alibi_slopes.empty()) text.append(" ALiBi");
+  if (!c.sinks.empty()) text.append(" sinks");
   return text + (c.want_lse ? "" : " without lse");
 }
 

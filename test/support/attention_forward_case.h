@@ -41,6 +41,15 @@ struct AttentionCase {
       0xffff;  // what lies around and between the inputs' elements: NaN in both types
   flydsl_aot_handle *handle = nullptr;  // nullptr: the shared one
 
+  // Terms of the scores, dense; empty: absent.
+  float softcap = 0;
+  std::vector<float> bias;  // (B, Hq, Sq, Sk), rounded to bias_dtype
+  flydsl_aot_dtype bias_dtype = FLYDSL_AOT_FP32;
+  std::vector<uint8_t> visible;     // (B, Hq, Sq, Sk)
+  std::vector<float> alibi_slopes;  // (Hq) or (B, Hq)
+  std::vector<float> sinks;         // (Hq)
+  Placement place_bias, place_visible;
+
   // q, k and v filled by functions of (batch, head, position, channel).
   using Fill = std::function<float(int64_t, int64_t, int64_t, int64_t)>;
   void fill_q(const Fill &fill) { q = filled(heads_q, seq_q, head_dim, fill); }
@@ -48,6 +57,8 @@ struct AttentionCase {
   void fill_v(const Fill &fill) { v = filled(heads_kv, seq_k, value_dim(), fill); }
   // Standard normal values.
   void fill_random(Random &random);
+  // Of bias and visible.
+  int64_t score_count() const { return batches * heads_q * seq_q * seq_k; }
   int64_t value_dim() const { return head_dim_v ? head_dim_v : head_dim; }
 
  private:

@@ -23,8 +23,14 @@ std::vector<double> head_of(flydsl_aot_dtype dtype, const HostView &view, int64_
   return values;
 }
 
+// The key at which query i sits. Without an anchor there are no bounds, and ALiBi counts from the
+// bottom right.
+int64_t position_of(const flydsl_aot_mask &mask, int64_t i, int64_t rows, int64_t keys) {
+  return mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? i : i + keys - rows;
+}
+
 bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys) {
-  const int64_t position = mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? i + keys - rows : i;
+  const int64_t position = position_of(mask, i, rows, keys);
   if (mask.left != FLYDSL_AOT_UNLIMITED && position - j > mask.left) return false;
   if (mask.right != FLYDSL_AOT_UNLIMITED && j - position > mask.right) return false;
   return true;
@@ -34,13 +40,18 @@ bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows
 
 AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const HostView &q,
                                                const HostView &k, const HostView &v, double scale,
-                                               const flydsl_aot_mask &mask) {
+                                               const flydsl_aot_mask &mask,
+                                               const ReferenceTerms &terms) {
   const int64_t batches = q.sizes[0], heads = q.sizes[1], rows = q.sizes[2], head_dim = q.sizes[3];
   const int64_t kv_heads = k.sizes[1], keys = k.sizes[2], value_dim = v.sizes[3];
   AttentionReference result;
   result.out.assign(static_cast<size_t>(batches * heads * rows * value_dim), 0.0);
   result.magnitude.assign(result.out.size(), 0.0);
   result.lse.assign(static_cast<size_t>(batches * heads * rows), -INFINITY);
+  if (terms.any()) {
+    result.score_scale.assign(result.lse.size(), 0.0);
+    result.empty.assign(result.lse.size(), false);
+  }
   std::vector<double> scores(static_cast<size_t>(keys));
 
   for (int64_t b = 0; b < batches; ++b) {
@@ -58,13 +69,29 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
         bool poisoned = false;  // a NaN or +inf among the visible scores
         for (int64_t j = 0; j < keys; ++j) {
           double score = -INFINITY;
-          if (mask_allows(mask, i, j, rows, keys)) {
-            double dot = 0;
+          if (mask_allows(mask, i, j, rows, keys) &&
+              (!terms.visible || terms.visible(b, h, i, j))) {
+            double dot = 0, magnitude = 0;
             for (int64_t d = 0; d < head_dim; ++d) {
-              dot += head_q[static_cast<size_t>(i * head_dim + d)] *
-                     head_k[static_cast<size_t>(j * head_dim + d)];
+              const double product = head_q[static_cast<size_t>(i * head_dim + d)] *
+                                     head_k[static_cast<size_t>(j * head_dim + d)];
+              dot += product;
+              magnitude += std::fabs(product);
             }
             score = scale * dot;
+            magnitude *= std::fabs(scale);
+            if (terms.softcap > 0) score = terms.softcap * std::tanh(score / terms.softcap);
+            const auto add = [&](double term) {
+              score += term;
+              magnitude += std::fabs(term);
+            };
+            if (terms.bias) add(terms.bias(b, h, i, j));
+            if (terms.slope) {
+              const int64_t distance = std::abs(position_of(mask, i, rows, keys) - j);
+              add(-terms.slope(b, h) * static_cast<double>(distance));
+            }
+            if (terms.any() && score != -INFINITY && std::isfinite(magnitude))
+              result.score_scale[row] = std::max(result.score_scale[row], magnitude);
           }
           scores[static_cast<size_t>(j)] = score;
           poisoned = poisoned || std::isnan(score) || score == INFINITY;
@@ -77,8 +104,14 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
           result.lse[row] = NAN;
           continue;
         }
-        if (maximum == -INFINITY) continue;  // sees no key: out 0, lse -inf
-        double sum = 0;
+        const double sink = terms.sink ? terms.sink(h) : -INFINITY;
+        if (maximum == -INFINITY) {  // sees no key: out 0
+          result.lse[row] = sink;
+          if (terms.any()) result.empty[row] = true;
+          continue;
+        }
+        maximum = std::max(maximum, sink);
+        double sum = std::exp(sink - maximum);
         for (const double score : scores) sum += std::exp(score - maximum);
         result.lse[row] = maximum + std::log(sum);
         for (int64_t j = 0; j < keys; ++j) {
@@ -110,9 +143,17 @@ Judgement judge_out(flydsl_aot_dtype dtype, const std::vector<uint16_t> &out,
     const double expected = reference.out[i];
     double ratio;
     if (std::isfinite(expected)) {
-      const bool empty_row = reference.lse[i / static_cast<size_t>(head_dim)] == -INFINITY;
+      const size_t row = i / static_cast<size_t>(head_dim);
+      const bool empty_row =
+          reference.lse[row] == -INFINITY || (!reference.empty.empty() && reference.empty[row]);
+      const double score_error =
+          reference.score_scale.empty()
+              ? 0
+              : 0x4p-24 * reference.score_scale[row] * reference.magnitude[i];
       const double bound =
-          empty_row ? 0 : 1.25 * unit * (std::fabs(expected) + reference.magnitude[i]) + tiny;
+          empty_row
+              ? 0
+              : 1.25 * unit * (std::fabs(expected) + reference.magnitude[i]) + score_error + tiny;
       const double error = std::fabs(got - expected);
       ratio = error <= bound                  ? (bound > 0 ? error / bound : 0)
               : bound > 0 && error < INFINITY ? error / bound
@@ -157,7 +198,9 @@ Judgement judge_lse(const std::vector<float> &lse, const AttentionReference &ref
     if (std::isfinite(expected)) {
       const float magnitude = std::fabs(static_cast<float>(expected));
       const double spacing = static_cast<double>(std::nextafter(magnitude, INFINITY)) - magnitude;
-      const double error = std::fabs(got - expected) / std::max(1e-4, spacing);
+      const double score_error =
+          reference.score_scale.empty() ? 0 : 0x4p-24 * reference.score_scale[i];
+      const double error = std::fabs(got - expected) / (std::max(1e-4, spacing) + score_error);
       ratio = std::isnan(error) ? INFINITY : error;
     } else {
       ratio = (std::isnan(expected) && std::isnan(got)) || got == expected ? 0 : INFINITY;

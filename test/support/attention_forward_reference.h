@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,33 @@ struct HostView {
   int64_t strides[4] = {};
 };
 
+// The optional terms of the definition, as functions of (batch, head, query, key). Those left empty are
+// absent.
+struct ReferenceTerms {
+  double softcap = 0;
+  std::function<double(int64_t, int64_t, int64_t, int64_t)> bias;
+  std::function<bool(int64_t, int64_t, int64_t, int64_t)> visible;
+  std::function<double(int64_t, int64_t)> slope;  // ALiBi, of (batch, head)
+  std::function<double(int64_t)> sink;            // of the head
+
+  bool any() const { return softcap > 0 || bias || visible || slope || sink; }
+};
+
 struct AttentionReference {
   // Dense: (B, Hq, Sq, Dv) and (B, Hq, Sq).
   std::vector<double> out;
   std::vector<double> lse;
   std::vector<double> magnitude;  // the same attention applied to |V|; scales the tolerance
+  // With terms, of each row (B, Hq, Sq): the largest |scale| sum |q k| + |bias| + |slope distance| over
+  // the visible keys, which scales the error of fp32 scores. Empty without terms.
+  std::vector<double> score_scale;
+  std::vector<bool> empty;  // likewise: rows that see no key, with a sink or not
 };
 
 AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const HostView &q,
                                                const HostView &k, const HostView &v, double scale,
-                                               const flydsl_aot_mask &mask);
+                                               const flydsl_aot_mask &mask,
+                                               const ReferenceTerms &terms = {});
 
 struct Judgement {
   bool ok = true;
@@ -41,12 +59,13 @@ struct Judgement {
 // rounding the weights as the header says a kernel may, a quarter more for fp32 arithmetic. Over
 // all elements ||o - ref|| <= 0.75 u || |ref| + A ||, so that an error near the bound everywhere,
 // which rounding cannot give, does not pass. Half of the type's smallest subnormal is allowed on
-// top. A row that sees no key must be exactly 0. NaN must be NaN; where the reference is infinite,
+// top, and for rows with a score scale S 4 2^-24 S A (the header's bound for fp32 scores). A row that
+// sees no key must be exactly 0. NaN must be NaN; where the reference is infinite,
 // NaN will do (infinity times a weight that underflows in fp32).
 Judgement judge_out(flydsl_aot_dtype dtype, const std::vector<uint16_t> &out,
                     const AttentionReference &reference, int64_t head_dim);
 
-// lse: within 1e-4, or one fp32 spacing where that is larger. -inf and NaN must be met exactly.
+// lse: within 1e-4, or one fp32 spacing where that is larger, plus 4 2^-24 S as above. -inf and NaN must be met exactly.
 Judgement judge_lse(const std::vector<float> &lse, const AttentionReference &reference);
 
 }  // namespace flydsl::test

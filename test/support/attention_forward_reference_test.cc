@@ -118,6 +118,52 @@ TEST(Reference, GroupsShareKeysAndStridesAreFollowed) {
   EXPECT_EQ(r.out, (std::vector<double>{5, 5, 7, 7}));
 }
 
+TEST(Reference, Terms) {
+  // One query, two keys with q . k = 1 and 3, V = 0 and 1: out is the second weight.
+  const Column q({1}), k({1, 3}), v({0, 1});
+  const auto run = [&](const ReferenceTerms &terms) {
+    return attention_forward_reference(kBf16, q.view(), k.view(), v.view(), 2, {-1, -1, 0, 0},
+                                       terms);
+  };
+  const auto weight = [](double s0, double s1) {
+    return std::exp(s1) / (std::exp(s0) + std::exp(s1));
+  };
+  ReferenceTerms terms;
+  terms.bias = [](int64_t, int64_t, int64_t, int64_t j) { return j == 0 ? 5.0 : -1.0; };
+  EXPECT_NEAR(run(terms).out[0], weight(7, 5), 1e-15);
+  EXPECT_EQ(run(terms).score_scale[0], 7);
+  terms = {};
+  terms.softcap = 3;  // before the bias
+  terms.bias = [](int64_t, int64_t, int64_t, int64_t j) { return j == 0 ? 1.0 : 0.0; };
+  EXPECT_NEAR(run(terms).out[0], weight(3 * std::tanh(2.0 / 3) + 1, 3 * std::tanh(2.0)), 1e-15);
+  terms = {};
+  terms.slope = [](int64_t, int64_t) { return 4.0; };  // the query sits at key 1
+  EXPECT_NEAR(run(terms).out[0], weight(2 - 4, 6), 1e-15);
+  terms = {};
+  terms.visible = [](int64_t, int64_t, int64_t, int64_t j) { return j == 1; };
+  EXPECT_EQ(run(terms).out[0], 1);
+  EXPECT_EQ(run(terms).lse[0], 6);
+  terms = {};
+  terms.sink = [](int64_t) { return 6.0; };
+  EXPECT_NEAR(run(terms).out[0], std::exp(6) / (std::exp(2) + 2 * std::exp(6)), 1e-15);
+  EXPECT_NEAR(run(terms).lse[0], std::log(std::exp(2) + 2 * std::exp(6)), 1e-14);
+  terms.visible = [](int64_t, int64_t, int64_t, int64_t) { return false; };
+  EXPECT_EQ(run(terms).out[0], 0);
+  EXPECT_EQ(run(terms).lse[0], 6);
+  EXPECT_TRUE(run(terms).empty[0]);
+}
+
+TEST(Judge, AnEmptyRowWithASinkIsExactlyZero) {
+  AttentionReference r;
+  r.out = {0};
+  r.magnitude = {0};
+  r.lse = {1.5};
+  r.score_scale = {0};
+  r.empty = {true};
+  EXPECT_TRUE(judge_out(kBf16, {0}, r, 1).ok);
+  EXPECT_FALSE(judge_out(kBf16, {1}, r, 1).ok);  // the smallest subnormal
+}
+
 TEST(Judge, AcceptsTheRoundedReferenceAndRefusesWrongValues) {
   AttentionReference r;
   r.out = {1.0, -0.3, 0.0, NAN, INFINITY};

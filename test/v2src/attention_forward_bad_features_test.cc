@@ -1,4 +1,6 @@
 // Bad input of attention_forward's optional features.
+#include <cmath>
+
 #include "test/v2src/attention_bad_input.h"
 
 namespace flydsl::test {
@@ -150,6 +152,151 @@ const BadInput kLengths[] = {
 
 TEST_F(AttentionForwardBadFeatures, Lengths) {
   expect_refused(kLengths);
+}
+
+constexpr uint64_t kTerms = 0x700000000;
+
+flydsl_aot_tensor term(flydsl_aot_dtype dtype, const std::vector<int64_t> &sizes) {
+  return flydsl_aot::tensor(address(kTerms), dtype, sizes);
+}
+
+const BadInput kScores[] = {
+    {"softcap_negative",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"softcap is -1"},
+     [](Params &p) { p.softcap = -1; }},
+    {"softcap_nan",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"softcap is", "0 (none) or more"},
+     [](Params &p) { p.softcap = NAN; }},
+    {"softcap_large",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"finite in fp32"},
+     [](Params &p) { p.softcap = 3e38f; }},
+    {"bias_dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"bias is fp16", "fp32 or, as q, bf16"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_FP16, {2, 6, 300, 500});
+     }},
+    {"bias_rank",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"bias has rank 2", "(B, Hq, Sq, Sk)"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_FP32, {300, 500});
+     }},
+    {"bias_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"bias has Hq = 2", "it must be 6, or 1"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_FP32, {2, 2, 300, 500});
+     }},
+    {"bias_packed_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"bias has Sq = 300", "it must be 400, or 1"},
+     [](Params &p) {
+       pack_q(p);
+       p.bias = term(FLYDSL_AOT_FP32, {2, 6, 300, 500});
+     }},
+    {"bias_stride",
+     FLYDSL_AOT_INVALID_STRIDE,
+     {"bias has stride -500"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_FP32, {2, 6, 300, 500});
+       p.bias.strides[2] = -500;
+     }},
+    {"bias_null",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"bias has data NULL"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_BF16, {1, 1, 300, 500});
+       p.bias.data = nullptr;
+     },
+     true},
+    {"bias_in_out",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"out overlaps bias"},
+     [](Params &p) {
+       p.bias = term(FLYDSL_AOT_FP32, {1, 1, 1, 500});
+       p.bias.data = address(kOut + 128);
+     },
+     true},
+    {"visible_dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"visible is fp32", "must be bool"},
+     [](Params &p) {
+       p.visible = term(FLYDSL_AOT_FP32, {2, 6, 300, 500});
+     }},
+    {"visible_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"visible has Sk = 499"},
+     [](Params &p) {
+       p.visible = term(FLYDSL_AOT_BOOL, {2, 6, 300, 499});
+     }},
+    {"slopes_rank",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"alibi_slopes has rank 3", "(Hq)"},
+     [](Params &p) {
+       p.alibi_slopes = term(FLYDSL_AOT_FP32, {2, 6, 1});
+     }},
+    {"slopes_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"alibi_slopes has B = 3"},
+     [](Params &p) {
+       p.alibi_slopes = term(FLYDSL_AOT_FP32, {3, 6});
+     }},
+    {"sinks_dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"sinks is bf16", "must be fp32"},
+     [](Params &p) { p.sinks = term(FLYDSL_AOT_BF16, {6}); }},
+    {"sinks_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"sinks has Hq = 2"},
+     [](Params &p) { p.sinks = term(FLYDSL_AOT_FP32, {2}); }},
+};
+
+TEST_F(AttentionForwardBadFeatures, Scores) {
+  expect_refused(kScores);
+}
+
+TEST_F(AttentionTest, ScoreArguments) {
+  Params params = valid_params();
+  params.scale = -0.5f;
+  params.softcap = 4;
+  params.bias = term(FLYDSL_AOT_FP32, {1, 6, 300, 500});
+  params.visible = term(FLYDSL_AOT_BOOL, {2, 1, 1, 500});
+  params.alibi_slopes = term(FLYDSL_AOT_FP32, {2, 6});
+  params.sinks = term(FLYDSL_AOT_FP32, {6});
+  auto kernarg = launch(params);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(kernarg.score_terms, 1u);
+  EXPECT_EQ(kernarg.softcap_ratio, 0.125f);
+  EXPECT_EQ(kernarg.softcap_log2, static_cast<float>(4 * M_LOG2E));
+  EXPECT_EQ(kernarg.bias, address(kTerms));
+  EXPECT_EQ(kernarg.bias_is_fp32, 1u);
+  EXPECT_EQ(kernarg.bias_stride_b, 0);
+  EXPECT_EQ(kernarg.bias_stride_h, 300 * 500);
+  EXPECT_EQ(kernarg.bias_stride_q, 500);
+  EXPECT_EQ(kernarg.bias_stride_k, 1);
+  EXPECT_EQ(kernarg.visible, address(kTerms));
+  EXPECT_EQ(kernarg.visible_stride_b, 500);
+  EXPECT_EQ(kernarg.visible_stride_h, 0);
+  EXPECT_EQ(kernarg.visible_stride_q, 0);
+  EXPECT_EQ(kernarg.visible_stride_k, 1);
+  EXPECT_EQ(kernarg.alibi_stride_b, 6);
+  EXPECT_EQ(kernarg.alibi_stride_h, 1);
+  EXPECT_EQ(kernarg.sinks_stride_h, 1);
+  // A boolean mask alone changes no score.
+  params = valid_params();
+  params.visible = term(FLYDSL_AOT_BOOL, {2, 6, 300, 500});
+  EXPECT_EQ(launch(params).score_terms, 0u);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  // A scale of 0 or a tiny cap leaves the ratio finite.
+  params.scale = 1e30f;
+  params.softcap = 1e-30f;
+  EXPECT_TRUE(std::isfinite(launch(params).softcap_ratio));
+  params.scale = 0;
+  EXPECT_GT(launch(params).softcap_ratio, 0.0f);
 }
 
 TEST_F(AttentionTest, PackedArguments) {

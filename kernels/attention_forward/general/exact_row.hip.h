@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attention_forward/general/partial_rows.hip.h"
-#include "attention_forward/general/work.hip.h"
+#include "attention_forward/general/scores.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "common/math.hip.h"
 
@@ -11,24 +11,25 @@ namespace flydsl::kernels {
 template <class Element, int head_dim_v>
 struct GeneralRow {
   static constexpr int elements = (head_dim_v + 63) / 64;
-  static constexpr float sink = -kInfinity;
   const GeneralWork &work;
   i32 row, first_key, last_key;
-  float c;
+  bool has_terms;
+  float c, sink;
 
   FLYDSL_DEVICE GeneralRow(const GeneralWork &work, i32 row)
       : work(work),
         row(row),
         first_key(work.first_key(row)),
         last_key(work.last_key(row)),
-        c(fresh_arguments()->scale_log2) {}
+        has_terms(fresh_arguments()->score_terms),
+        c(has_terms ? 1.0f : fresh_arguments()->scale_log2),
+        sink(sink_of(work)) {}
 
-  // q . k, with the scale's sign.
   FLYDSL_DEVICE float score(i32 key) const {
     const Arguments args = fresh_arguments();
     const auto q_row = work.q_row(row), k_row = work.k_row(work.place_of(key));
     const i32 count = args->head_dim_qk;
-    float score = 0.0f;
+    float score = 0.0f;  // q . k, with the scale's sign
 #pragma unroll 1
     for (i32 first = 0; first < count; first += 8) {
       u32x4 q[1] = {load_elements(q_row, first, count)};
@@ -38,6 +39,8 @@ struct GeneralRow {
       for (int i = 0; i < 8; ++i)
         score = fma(element_of<Element>(q[0], i), element_of<Element>(k, i), score);
     }
+    if (has_terms) add_score_terms<Element>(work, row, EachOfOne{score, key});
+    hide_masked(work, row, EachOfOne{score, key});
     return score;
   }
   FLYDSL_DEVICE float kept(float weight, i32) const {

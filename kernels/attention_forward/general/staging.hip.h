@@ -24,7 +24,7 @@ struct GeneralStager {
 
   // Starts fetching a tile.
   FLYDSL_DEVICE void begin(i32 tile) {
-    const KeyPlace place = work.place_of(smaller(tile * kKeysOfTile + row, work.seq_k - 1));
+    const KeyPlace place = work.place_of(work.real_key(tile * kKeysOfTile + row));
     const auto k = work.k_row(place), v = work.v_row(place);
     const Arguments args = fresh_arguments();
 #pragma unroll

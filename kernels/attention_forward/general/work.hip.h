@@ -21,10 +21,12 @@ struct GeneralWork {
   i32 seq_q, seq_k;      // of this sequence
   // Query i sees the keys from i + low to i + high that exist; both in [-seq_q, seq_k].
   i32 low, high;
+  i32 diagonal;  // query i sits at key i + diagonal
   i32 first_row;
 
   // Rows past the end are never stored; clamped, the sums stay below 2^31.
   FLYDSL_DEVICE i32 real_row(i32 row) const { return smaller(row, seq_q - 1); }
+  FLYDSL_DEVICE i32 real_key(i32 key) const { return smaller(key, seq_k - 1); }
   FLYDSL_DEVICE i32 first_key(i32 row) const {
     const i32 key = real_row(row) + low;
     return key < 0 ? 0 : key;
@@ -102,8 +104,8 @@ FLYDSL_DEVICE bool find_general_work(GeneralWork &work) {
   work.first_row = static_cast<i32>(args->row_tiles - 1 - number.row_tile) * kRowsOfWorkGroup;
   if (work.first_row >= work.seq_q) return false;
 
-  const i64 seq_q = work.seq_q, seq_k = work.seq_k;
-  const i64 diagonal = args->bottom_right ? seq_k - seq_q : 0;
+  work.diagonal = args->bottom_right ? work.seq_k - work.seq_q : 0;
+  const i64 seq_q = work.seq_q, seq_k = work.seq_k, diagonal = work.diagonal;
   work.low = args->window_left < 0
                  ? -work.seq_q
                  : static_cast<i32>(clamped(diagonal - args->window_left, -seq_q, seq_k));

@@ -1,0 +1,104 @@
+// From q . k to scores: soft cap, ALiBi, bias, boolean mask
+// (include/flydsl_aot/attention_forward.h).
+//
+// The functions take `each`: each(f) replaces every score of one row by f(score, key), in the fast
+// path a tile's 32 of the lane, in the slow path one. Keys may lie past the last one; they are masked
+// afterwards and only must not be looked up.
+#pragma once
+
+#include "attention_forward/general/work.hip.h"
+#include "common/elements.hip.h"
+#include "common/math.hip.h"
+
+namespace flydsl::kernels {
+
+// What `each` must be for a tile: block b, element i of `s` is key
+// first_key + 32 b + 8 (i / 4) + i % 4.
+struct EachOfTile {
+  f32x16 (&s)[2];
+  i32 first_key;
+  template <class Function>
+  FLYDSL_DEVICE void operator()(const Function &f) const {
+#pragma unroll
+    for (int block = 0; block < 2; ++block) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i)
+        s[block][i] = f(s[block][i], first_key + 32 * block + 8 * (i / 4) + i % 4);
+    }
+  }
+};
+
+struct EachOfOne {
+  float &score;
+  i32 key;
+  template <class Function>
+  FLYDSL_DEVICE void operator()(const Function &f) const {
+    score = f(score, key);
+  }
+};
+
+// Turns q . k into the score in units of log2, for problems whose scores have any of these terms.
+template <class Element, class Each>
+FLYDSL_DEVICE void add_score_terms(const GeneralWork &work, i32 row, const Each &each) {
+  const Arguments args = fresh_arguments();
+  if (args->softcap_log2 > 0.0f) {
+    const float ratio = args->softcap_ratio, cap = args->softcap_log2;
+    each([&](float dot, i32) { return cap * tanh(dot * ratio); });
+  } else {
+    const float scale = args->scale_log2;
+    each([&](float dot, i32) { return dot * scale; });
+  }
+  const i32 real_row = work.real_row(row);
+  if (args->alibi_slopes) {
+    const float slope =
+        ((global_ptr<const float>)args
+             ->alibi_slopes)[work.batch * args->alibi_stride_b + work.head * args->alibi_stride_h];
+    const float slope_log2 = slope * kLog2E;
+    const i32 position = real_row + work.diagonal;
+    each([&](float score, i32 key) {
+      const i32 distance = position < key ? key - position : position - key;
+      return fma(-slope_log2, static_cast<float>(distance), score);
+    });
+  }
+  if (args->bias) {
+    const i64 first = work.batch * args->bias_stride_b + work.head * args->bias_stride_h +
+                      real_row * args->bias_stride_q;
+    const i64 stride = args->bias_stride_k;
+    if (args->bias_is_fp32) {
+      const auto bias = (global_ptr<const float>)args->bias + first;
+      each([&](float score, i32 key) {
+        return fma(bias[work.real_key(key) * stride], kLog2E, score);
+      });
+    } else {
+      const auto bias = (global_ptr<const u16>)args->bias + first;
+      each([&](float score, i32 key) {
+        return fma(to_float<Element>(bias[work.real_key(key) * stride]), kLog2E, score);
+      });
+    }
+  }
+}
+
+// Hides the keys that the boolean mask does not let through.
+template <class Each>
+FLYDSL_DEVICE void hide_masked(const GeneralWork &work, i32 row, const Each &each) {
+  const Arguments args = fresh_arguments();
+  if (!args->visible) return;
+  const auto visible = (global_ptr<const u8>)args->visible + work.batch * args->visible_stride_b +
+                       work.head * args->visible_stride_h +
+                       work.real_row(row) * args->visible_stride_q;
+  const i64 stride = args->visible_stride_k;
+  each([&](float score, i32 key) {
+    return visible[work.real_key(key) * stride] ? score : -kInfinity;
+  });
+}
+
+// The head's sink in units of log2; -inf without one. NaN stands for +inf too: both make the rows NaN.
+FLYDSL_DEVICE float sink_of(const GeneralWork &work) {
+  const Arguments args = fresh_arguments();
+  if (!args->sinks) return -kInfinity;
+  const float sink =
+      ((global_ptr<const float>)args->sinks)[work.head * args->sinks_stride_h] * kLog2E;
+  return sink < kInfinity ? sink : __builtin_nanf("");
+}
+
+}  // namespace flydsl::kernels
