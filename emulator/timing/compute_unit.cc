@@ -276,14 +276,14 @@ class Simulation {
                until(simd.vector_free, Stall::kVectorBusy);
       case Unit::kLds:
         return until_clock(wave.lgkm_room(clock, c_.lgkm_limit), Stall::kLdsQueue) &&
-               until_clock(lds_.accepts_at(), Stall::kLdsQueue);
+               until_clock(lds_.accepts_at(wave.simd), Stall::kLdsQueue);
       case Unit::kScalarMemory:
         return until_clock(wave.lgkm_room(clock, c_.lgkm_limit), Stall::kMemoryQueue);
       case Unit::kVectorMemory: {
         const double room = wave.vm_room(c_.vm_limit);
         if (room == kUnknownClock) return until(slot + 1, Stall::kMemoryQueue);
         return until_clock(room, Stall::kMemoryQueue) &&
-               until_clock(addresses_.accepts_at(), Stall::kMemoryQueue);
+               until_clock(addresses_.accepts_at(wave.simd), Stall::kMemoryQueue);
       }
       default:
         return true;
@@ -376,7 +376,7 @@ class Simulation {
     const uint64_t *lines = wave.trace.lines.data() + use.first_line;
     const RequestOrigin origin{wave.resident, wave.index, wave.memory_index++};
     if (unit == Unit::kLds) {
-      const double done = lds_.serve(clock, lds_clocks(use, c_)) + c_.lds_latency;
+      const double done = lds_.serve(clock, wave.simd, lds_clocks(use, c_)) + c_.lds_latency;
       wave.lgkm_add(done, false);
       return done;
     }
@@ -389,8 +389,8 @@ class Simulation {
     const bool stores =
         use.kind == MemoryKind::kGlobalStore || use.kind == MemoryKind::kGlobalAtomic;
     const double data = stores ? use.lanes * use.bytes_per_lane / c_.l1_bytes_per_clock : 0;
-    const double sent =
-        addresses_.serve(clock, std::max({1.0, use.lanes / c_.vmem_lanes_per_clock, data}));
+    const double sent = addresses_.serve(
+        clock, wave.simd, std::max({1.0, use.lanes / c_.vmem_lanes_per_clock, data}));
     const double done = memory_.vector(sent, origin, use, lines);
     const uint32_t sequence = wave.vm_add();
     if (use.kind == MemoryKind::kCopyToLds && use.phases) {

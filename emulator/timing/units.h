@@ -11,22 +11,27 @@
 
 namespace flydsl::emu::timing {
 
-// First come, first served, with a bounded number of requests that wait. Times are clocks.
+// First come, first served, with a bounded number of requests of each SIMD that wait. (One bound for
+// all SIMDs would be unfair: the one whose slot begins right after a request is served would take each
+// free place.) Times are clocks.
 class Pipe {
  public:
-  explicit Pipe(double waiting_limit) : starts_(std::max<size_t>(size_t(waiting_limit), 1), -1.0) {}
+  explicit Pipe(double waiting_limit) {
+    for (Waiting &w : waiting_) w.starts.assign(std::max<size_t>(size_t(waiting_limit), 1), -1.0);
+  }
 
-  // Clock from which it takes one more request.
-  double accepts_at() const { return starts_[next_]; }
+  // Clock from which it takes one more request of the SIMD.
+  double accepts_at(uint32_t simd) const { return waiting_[simd].starts[waiting_[simd].next]; }
   // A request that arrives at `clock`; returns when it has been served.
-  double serve(double clock, double duration) {
+  double serve(double clock, uint32_t simd, double duration) {
+    Waiting &w = waiting_[simd];
     const double start = std::max(clock, free_);
-    starts_[next_] = start;
-    next_ = next_ + 1 < starts_.size() ? next_ + 1 : 0;
+    w.starts[w.next] = start;
+    w.next = w.next + 1 < w.starts.size() ? w.next + 1 : 0;
     busy_ += duration;
     return free_ = start + duration;
   }
-  // The same for what does not wait in its queue.
+  // The same for what does not wait in a SIMD's queue.
   double serve_unqueued(double clock, double duration) {
     busy_ += duration;
     return free_ = std::max(clock, free_) + duration;
@@ -34,8 +39,11 @@ class Pipe {
   double busy() const { return busy_; }
 
  private:
-  std::vector<double> starts_;  // of the last requests: the oldest must have begun
-  size_t next_ = 0;
+  struct Waiting {
+    std::vector<double> starts;  // of the last requests: the oldest must have begun
+    size_t next = 0;
+  };
+  Waiting waiting_[4];
   double free_ = 0, busy_ = 0;
 };
 

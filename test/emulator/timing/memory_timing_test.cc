@@ -63,6 +63,20 @@ TEST_F(MemoryTiming, TheSimdsShareTheLds) {
   EXPECT_EQ(model(kLinear + repeat(12, kRead) + kWait, 4).lds_busy, 4 * 12 * 8);
 }
 
+// However full the queue, no SIMD gets ahead of the others.
+TEST_F(MemoryTiming, TheSimdsTakeTurnsAtTheLds) {
+  constants_.lgkm_limit = 1000;
+  for (const double queue : {1, 2, 4, 8}) {
+    constants_.lds_queue_instructions = queue;
+    const ComputeUnitResult r = model(kLinear + repeat(40, kRead), 4);
+    double last[4] = {};
+    for (const timing::TimelineEvent &e : r.timeline)
+      if (e.category == uint8_t(timing::Category::kLds)) last[e.wave] = e.begin;
+    EXPECT_LE(*std::max_element(last, last + 4) - *std::min_element(last, last + 4), 4 * 8)
+        << queue;
+  }
+}
+
 TEST_F(MemoryTiming, TheLdsQueueIsBounded) {
   constants_.lds_queue_instructions = 2;
   const ComputeUnitResult r = model(kLinear + repeat(12, kRead) + kWait);
