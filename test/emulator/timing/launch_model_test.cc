@@ -1,0 +1,293 @@
+// Launches under the model: extrapolation against full simulation, what must hold for any launch,
+// and the file of recorded launches.
+#include "emulator/timing/launch_model.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "emulator/timing/costs.h"
+#include "emulator/timing/report.h"
+#include "emulator/timing/trace_store.h"
+#include "test/emulator/support/launch.h"
+
+namespace flydsl::emu::test {
+namespace {
+
+using testing::HasSubstr;
+using timing::LaunchModel;
+using timing::RecordedLaunch;
+
+// s10 times: 1 KB of the array, 8 KB apart from work-group to work-group, and a matrix instruction.
+std::string loop(const std::string &count) {
+  return R"(
+s_load_dwordx2 s[8:9], s[0:1], 0x0
+v_and_b32 v1, 63, v0
+v_lshlrev_b32 v1, 4, v1
+s_and_b32 s11, s2, 7
+s_lshl_b32 s11, s11, 13
+v_add_u32 v1, s11, v1
+)" + count +
+         R"(
+s_waitcnt lgkmcnt(0)
+.Lloop:
+global_load_dwordx4 v[4:7], v1, s[8:9]
+s_waitcnt vmcnt(0)
+v_mfma_f32_32x32x16_bf16 a[0:15], v[4:7], v[4:7], a[0:15]
+s_sub_u32 s10, s10, 1
+s_cmp_lg_u32 s10, 0
+s_cbranch_scc1 .Lloop
+)";
+}
+const std::string kEqual = loop("s_movk_i32 s10, 40");
+const std::string kLinear = loop("s_lshl_b32 s10, s2, 1\ns_add_u32 s10, s10, 8");
+// Longer up to x = 20, then equal.
+const std::string kKink =
+    loop("s_min_u32 s10, s2, 20\ns_lshl_b32 s10, s10, 2\ns_add_u32 s10, s10, 8");
+// Not smooth at all: bits of x reversed.
+const std::string kRough =
+    loop("s_brev_b32 s10, s2\ns_lshr_b32 s10, s10, 25\ns_add_u32 s10, s10, 8");
+
+class ModelledLaunch : public Launch {
+ protected:
+  void SetUp() override {
+    facts_.compute_units = 256;
+    facts_.unit.lds_bytes = 160 * 1024;
+    facts_.unit.lds_granule_bytes = 1280;
+    facts_.target = "gfx950:sramecc+:xnack-";
+  }
+
+  void build_for(const std::string &assembly, uint32_t x, uint32_t y = 1, uint32_t waves = 1) {
+    build(assembly, 1 << 15);
+    dispatch_.grid[0] = facts_.grid[0] = x;
+    dispatch_.grid[1] = facts_.grid[1] = y;
+    dispatch_.block[0] = facts_.block[0] = waves * 64;
+    facts_.kernel = kernel_.name;
+    facts_.group = {waves * 64, 256, 0};
+  }
+  // `everything`: each work-group is simulated.
+  RecordedLaunch record(bool everything = false, bool all = false) {
+    timing::RecordLimits limits = limits_;
+    if (everything) {
+      limits.samples.all_groups = UINT64_MAX;
+      limits.samples.samples = UINT32_MAX;
+      limits.samples.work = 1e18;
+    }
+    std::vector<Region> regions = {region(&kernarg_, 8, false, "kernel arguments"),
+                                   region(out_.data(), out_.size() * 4, true, "hipMalloc")};
+    std::sort(regions.begin(), regions.end(),
+              [](const Region &x, const Region &y) { return x.begin < y.begin; });
+    RecordedLaunch launch;
+    recorded_ = timing::record_launch(kernel_, dispatch_, RegionSnapshot(regions), facts_, all,
+                                      limits, &launch, &result_, &error_);
+    return launch;
+  }
+  LaunchModel model(bool everything = false) {
+    const RecordedLaunch launch = record(everything);
+    EXPECT_TRUE(recorded_) << error_;
+    return timing::model_launch(launch, constants_);
+  }
+  static std::string json(const RecordedLaunch &launch, const timing::Constants &constants) {
+    timing::ModelOptions options;
+    options.profile = options.timeline = true;
+    return timing::launch_json(timing::model_launch(launch, constants, options), *launch.program,
+                               true);
+  }
+
+  timing::LaunchFacts facts_;
+  timing::RecordLimits limits_;
+  timing::Constants constants_;
+  DispatchResult result_;
+  bool recorded_ = false;
+  std::string error_;
+};
+
+struct Extrapolation {
+  const char *name;
+  const std::string *assembly;
+  uint32_t x, y, most_samples;
+  double tolerance;
+};
+
+// The fixed overhead is left out: it would hide an error of the rest.
+TEST_F(ModelledLaunch, ExtrapolationAgainstFullSimulation) {
+  constants_.launch_overhead_seconds = 0;
+  const Extrapolation cases[] = {
+      {"equal", &kEqual, 60, 20, 1, 1e-9},
+      {"linear", &kLinear, 60, 20, 3, 0.02},
+      {"kink", &kKink, 60, 20, 12, 0.02},
+      {"rough", &kRough, 128, 20, 24, 0.25},
+  };
+  for (const Extrapolation &c : cases) {
+    build_for(*c.assembly, c.x, c.y);
+    const LaunchModel sampled = model(), full = model(true);
+    EXPECT_LE(sampled.groups_sampled, c.most_samples) << c.name;
+    EXPECT_EQ(full.groups_sampled, full.groups) << c.name;
+    EXPECT_NEAR(sampled.seconds, full.seconds, c.tolerance * full.seconds) << c.name;
+    EXPECT_NEAR(sampled.matrix_flops, full.matrix_flops, c.tolerance * full.matrix_flops) << c.name;
+    EXPECT_NEAR(sampled.matrix, full.matrix, c.tolerance) << c.name;
+  }
+}
+
+TEST_F(ModelledLaunch, FlopsAndShareOfPeakByHand) {
+  constants_.launch_overhead_seconds = 0;
+  build_for(kEqual, 512, 1, 4);
+  const LaunchModel m = model();
+  EXPECT_EQ(m.matrix_flops, 512.0 * 4 * 40 * 2 * 32 * 32 * 16);
+  EXPECT_NEAR(m.peak_flops, 4096 * 256 * 2.4e9, 1);
+  EXPECT_NEAR(m.share_of_peak, m.matrix_flops / m.seconds / m.peak_flops, 1e-9);
+  // Two work-groups of 4 waves with 256 registers fill a compute unit, and the grid is that large.
+  EXPECT_EQ(m.occupancy.groups_per_compute_unit, 2u);
+  EXPECT_EQ(m.occupancy.waves_per_simd, 2u);
+  EXPECT_EQ(m.idle, 0);
+}
+
+TEST_F(ModelledLaunch, MoreWorkNeverTakesLess) {
+  double last = 0;
+  for (const int count : {10, 11, 20, 40, 80}) {
+    build_for(loop("s_movk_i32 s10, " + std::to_string(count)), 600);
+    const double seconds = model().seconds;
+    EXPECT_GE(seconds, last) << count;
+    last = seconds;
+  }
+  last = 0;
+  for (const uint32_t groups : {1u, 8u, 256u, 257u, 512u, 1024u, 5000u}) {
+    build_for(kEqual, groups);
+    const double seconds = model().seconds;
+    EXPECT_GE(seconds, last * (1 - 1e-9)) << groups;
+    last = seconds;
+  }
+}
+
+TEST_F(ModelledLaunch, FasterMemoryNeverTakesLonger) {
+  build_for(kEqual, 2000);
+  const RecordedLaunch launch = record();
+  double last = 1e9;
+  for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+    timing::Constants changed = constants_;
+    changed.hbm_bytes_per_second *= factor;
+    changed.mall_bytes_per_second *= factor;
+    changed.l2_bytes_per_clock *= factor;
+    const double seconds = timing::model_launch(launch, changed).seconds;
+    EXPECT_LE(seconds, last * (1 + 1e-9)) << factor;
+    last = seconds;
+  }
+}
+
+TEST_F(ModelledLaunch, EqualInputGivesEqualText) {
+  build_for(kKink, 60, 20);
+  EXPECT_EQ(json(record(), constants_), json(record(), constants_));
+}
+
+// Nothing runs twice, and with `all` nothing is left out.
+TEST_F(ModelledLaunch, EveryWorkGroupRunsOnce) {
+  build_for(kKink + R"(
+s_mov_b64 exec, 1
+v_mov_b32 v2, 0
+v_mov_b32 v3, 1
+global_atomic_add v2, v3, s[8:9] offset:2048
+)",
+            60, 20);
+  const RecordedLaunch launch = record(false, true);
+  ASSERT_TRUE(recorded_) << error_;
+  EXPECT_EQ(out_[512], 1200u);
+  out_[512] = 0;
+  (void)record();
+  EXPECT_LT(out_[512], 200u);
+  EXPECT_GE(out_[512], launch.samples.size());
+}
+
+TEST_F(ModelledLaunch, AWorkGroupThatWaitsForAnotherIsNamed) {
+  limits_.group_instructions = 5000;
+  build_for(kEqual + ".Lspin:\ns_sleep 1\ns_branch .Lspin\n", 600);
+  (void)record();
+  EXPECT_FALSE(recorded_);
+  EXPECT_THAT(error_, HasSubstr("work-group (0,0,0) did not end within 5000 wave-instructions"));
+  EXPECT_THAT(error_, HasSubstr("FLYDSL_EMU_INSTRUCTION_LIMIT"));
+  EXPECT_THAT(error_, testing::ContainsRegex("wave 0 at 0x[0-9a-f]+ `s_(sleep 1|branch)"));
+}
+
+TEST_F(ModelledLaunch, AFaultEndsTheRecording) {
+  build_for(kEqual + "v_mov_b32 v1, -1\nglobal_load_dword v2, v1, s[8:9]\n", 600);
+  (void)record();
+  EXPECT_FALSE(recorded_);
+  EXPECT_THAT(error_, HasSubstr("reads 4 bytes at"));
+}
+
+TEST_F(ModelledLaunch, OtherArchitecturesAreRefused) {
+  build_for(kEqual, 4);
+  RecordedLaunch launch = record();
+  const std::vector<uint8_t> code = assemble("v_add_u32 v1, v1, v1\ns_endpgm", "gfx942");
+  launch.program = decode_program("gfx942", code.data(), code.size());
+  try {
+    (void)timing::model_launch(launch, constants_);
+    FAIL() << "modelled";
+  } catch (const timing::UnknownCost &error) {
+    EXPECT_THAT(error.what(), HasSubstr("gfx942"));
+  }
+}
+
+TEST_F(ModelledLaunch, AWorkGroupThatDoesNotFit) {
+  build_for(kEqual, 4);
+  RecordedLaunch launch = record();
+  launch.facts.group.lds_bytes = 1 << 20;
+  EXPECT_THROW((void)timing::model_launch(launch, constants_), std::invalid_argument);
+}
+
+class StoredLaunch : public ModelledLaunch {
+ protected:
+  void SetUp() override {
+    ModelledLaunch::SetUp();
+    path_ = testing::TempDir() + "stored_launch." + std::to_string(getpid());
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+  std::string bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  void write(const std::string &bytes) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  std::string path_;
+};
+
+TEST_F(StoredLaunch, IsModelledAlike) {
+  build_for(kKink, 60, 20);
+  const RecordedLaunch launch = record();
+  ASSERT_TRUE(timing::save_launch(launch, path_, &error_)) << error_;
+  RecordedLaunch loaded;
+  ASSERT_TRUE(timing::load_launch(path_, &loaded, &error_)) << error_;
+  EXPECT_EQ(json(loaded, constants_), json(launch, constants_));
+  constants_.lds_latency = 500;
+  EXPECT_EQ(json(loaded, constants_), json(launch, constants_));
+}
+
+TEST_F(StoredLaunch, DamagedFilesAreRefused) {
+  RecordedLaunch loaded;
+  EXPECT_FALSE(timing::load_launch(path_ + ".none", &loaded, &error_));
+  EXPECT_THAT(error_, HasSubstr("No such file"));
+  write("something else");
+  EXPECT_FALSE(timing::load_launch(path_, &loaded, &error_));
+  EXPECT_THAT(error_, HasSubstr("no recorded launch of this version"));
+
+  build_for(kEqual, 600);
+  ASSERT_TRUE(timing::save_launch(record(), path_, &error_)) << error_;
+  const std::string whole = bytes();
+  for (size_t part_of_40 = 1; part_of_40 <= 40; ++part_of_40) {
+    const size_t cut = std::max<size_t>(whole.size() * part_of_40 / 40 - 1, 30);
+    write(whole.substr(0, cut));
+    RecordedLaunch part;
+    EXPECT_FALSE(timing::load_launch(path_, &part, &error_)) << cut;
+    EXPECT_THAT(error_, HasSubstr("damaged"));
+  }
+  write(whole + "x");
+  EXPECT_FALSE(timing::load_launch(path_, &loaded, &error_));
+}
+
+}  // namespace
+}  // namespace flydsl::emu::test
