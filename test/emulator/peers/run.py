@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs third-party kernels on a HIP library and judges them against float64. One line a family, then failures, then counts.
 
-usage: run.py --library libflydsl_emu.so --objects DIR [--only REGEX] [--verbose] [--timeout S] [--checks] aiter|triton|flydsl...
+usage: run.py --library libflydsl_emu.so --objects DIR [--only REGEX] [--verbose] [--timeout S] [--checks] aiter|triton|triton_attention|flydsl...
 Exit status: 0 as expected, 1 not, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
 """
 import argparse
@@ -14,7 +14,8 @@ import sys
 from launch import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm"), "triton": ("triton_objects",), "flydsl": ("flydsl_objects",)}
+MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm"), "triton": ("triton_objects",),
+           "triton_attention": ("triton_attention",), "flydsl": ("flydsl_objects",)}
 
 
 def collect(objects, family):

@@ -4,16 +4,11 @@ usage: compile_triton.py <output folder>
 Needs the `triton` wheel only; no device.
 """
 import json
-import multiprocessing
-import os
 import pathlib
 import sys
-import tempfile
 
-import triton
 import triton_kernels as kernels
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+import triton_offline as offline
 
 ALL = ("gfx950", "gfx942", "gfx90a")
 CDNA34 = ("gfx950", "gfx942")
@@ -70,29 +65,15 @@ case("atomics", "atomics", [F, "*i32", F, "*i32", "*u32", F, "*i32", I32], dict(
 def compile_case(folder, item):
     arch, name, kernel, types, constants, warps, stages, aligned = item
     fn = getattr(kernels, kernel)
-    names = [n for n in fn.arg_names if n not in constants]
-    assert len(names) == len(types), (name, names, types)
-    signature = dict(zip(names, types)) | {n: "constexpr" for n in constants}
-    constexprs = {(fn.arg_names.index(n),): v for n, v in constants.items()}
-    # Pointers, and sizes unless said otherwise, are multiples of 16, as Triton's launcher would have found.
-    attrs = {(fn.arg_names.index(n),): [["tt.divisibility", 16]] for n, t in zip(names, types)
-             if t[0] == "*" or (aligned and t[0] == "i" and n not in ("heads", "seed"))}
-    done = triton.compile(ASTSource(fn, signature=signature, constexprs=constexprs, attrs=attrs),
-                          target=GPUTarget("hip", arch, 64), options=dict(num_warps=warps, num_stages=stages))
-    path = folder / arch / f"{name}.co"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(done.asm["hsaco"])
-    return f"{arch}/{name}", dict(kernel=kernel, types=types, names=names, constants=constants, block=warps * 64,
-                                  shared=done.metadata.shared)
+    # Sizes are multiples of 16 unless said otherwise, as Triton's launcher would have found.
+    sizes = [n for n, t in offline.arguments(fn, types, constants) if aligned and t[0] == "i" and n not in ("heads", "seed")]
+    done = offline.compile_kernel(fn, types, constants, arch, sizes, num_warps=warps, num_stages=stages)
+    return f"{arch}/{name}", offline.store(done, folder / arch / f"{name}.co", fn, types, constants, warps)
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="triton-cache-") as cache:
-        os.environ |= dict(TRITON_CACHE_DIR=cache, TRITON_ALWAYS_COMPILE="1", TRITON_DEFAULT_FP_FUSION="1")
-        with multiprocessing.get_context("fork").Pool() as pool:
-            index = dict(pool.starmap(compile_case, [(folder, item) for item in cases], chunksize=1))
-    (folder / "triton.json").write_text(json.dumps(index, indent=1))
+    (folder / "triton.json").write_text(json.dumps(dict(offline.in_parallel(compile_case, [(folder, item) for item in cases])), indent=1))
 
 
 if __name__ == "__main__":

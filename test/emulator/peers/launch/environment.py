@@ -16,5 +16,5 @@ def enter(objects):
         return
     python = venv / "bin/python"
     if not python.exists():
-        sys.exit(f"no {python}; run test/emulator/peers/fetch.sh {objects} aiter|triton|flydsl first")
+        sys.exit(f"no {python}; run test/emulator/peers/fetch.sh {objects} aiter|triton|triton_attention|flydsl first")
     os.execv(python, [str(python), *sys.argv])

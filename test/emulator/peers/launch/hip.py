@@ -54,8 +54,13 @@ class Hip:
 class Memory:
     def __init__(self, hip, size):
         self.base = ctypes.c_void_p()
+        self.hip = hip
         hip.call("hipMalloc", ctypes.byref(self.base), ctypes.c_size_t(size))
         self.address = self.base.value
+
+    def write(self, array, offset=0):
+        raw = array.tobytes()
+        self.hip.call("hipMemcpy", ctypes.c_void_p(self.address + offset), raw, ctypes.c_size_t(len(raw)), ctypes.c_int(1))
 
 
 class Buffer:

@@ -62,6 +62,20 @@ def operand(rng, rows, k, kind):
     return formats.random_scaled(rng, rows, k, "e2m1" if kind == "mxfp4" else "e4m3")
 
 
+def launch_gemm(path, info, hip, m, n, k, c, a, b, bias=None, scales=None):
+    """C (m, n) = A B, operands as the object wants them."""
+    row = k // 2 if info["dtype"] == "mxfp4" else k  # bytes hold two FP4
+    a_lead, b_lead = m if info["a_t"] else row, row if info["b_t"] else n
+    out, last = tensor(c, (m, n), (n,)), []
+    if scales:
+        last = [struct.pack("<2I", 0x7F7F7F7F, 0x7F7F7F7F)] if "struct<(i32, i32)>" in info["signature"] else []
+        for rows, buffer in zip((m, n), scales):
+            last += tensor(buffer, (rows, k // 32), (k // 32,))
+    arguments = [*out, *tensor(a, (m, row), (a_lead,)), *tensor(b, (row, n), (b_lead,)), *(tensor(bias, (n,)) if bias else out),
+                 *ints(m, n, k, a_lead, b_lead), *last]
+    load(path, info, hip).launch_params((ceil(m, info["tile_m"]) * ceil(n, info["tile_n"]),), (info["block"],), arguments)
+
+
 def gemm(path, info, hip):
     rng = np.random.default_rng(6)
     kind, mx = info["dtype"], info["dtype"].startswith("mx")
@@ -70,21 +84,13 @@ def gemm(path, info, hip):
     k = info["tile_k"] * (info["stages"] + 2) + (32 if info["tail"] else 0)
     a, ae, sa = operand(rng, m, k, kind)
     b, be, sb = operand(rng, n, k, kind)
-    kk = a.shape[1]
-    a_lead, b_lead = m if info["a_t"] else kk, kk if info["b_t"] else n
-    ab = hip.buffer(a.T if info["a_t"] else a)
-    bb = hip.buffer(b if info["b_t"] else b.T)
     c = hip.buffer(formats.STORAGE[out_kind], (m, n))
-    out = tensor(c, (m, n), (n,))
-    want, extra, scales = ae @ be.T, out, []
+    want, bias = ae @ be.T, None
     if info["bias"]:
         raw, exact = formats.random_floats(rng, (n,), out_kind, 50)
-        want, extra = want + exact, tensor(hip.buffer(raw), (n,))
-    if mx:
-        scales = [struct.pack("<2I", 0x7F7F7F7F, 0x7F7F7F7F)] if "struct<(i32, i32)>" in info["signature"] else []
-        scales += [*tensor(hip.buffer(sa), (m, k // 32), (k // 32,)), *tensor(hip.buffer(sb), (n, k // 32), (k // 32,))]
-    arguments = [*out, *tensor(ab, (m, kk), (a_lead,)), *tensor(bb, (kk, n), (b_lead,)), *extra, *ints(m, n, k, a_lead, b_lead), *scales]
-    load(path, info, hip).launch_params((ceil(m, info["tile_m"]) * ceil(n, info["tile_n"]),), (info["block"],), arguments)
+        want, bias = want + exact, hip.buffer(raw)
+    launch_gemm(path, info, hip, m, n, k, c, hip.buffer(a.T if info["a_t"] else a), hip.buffer(b if info["b_t"] else b.T), bias,
+                (hip.buffer(sa), hip.buffer(sb)) if mx else None)
     return [judge.close("C", formats.values(c.read(), out_kind), want, {"bf16": 3e-3, "f16": 5e-4}[out_kind])]
 
 

@@ -1,0 +1,58 @@
+"""AITER's objects on problems of any size, without data: what they compute is judged elsewhere (recipes/)."""
+import pathlib
+
+from launch.recipe import ceil
+from modelled import triton
+from modelled.tensors import Unsupported, untouched
+from recipes import aiter_backward, aiter_forward, aiter_gemm
+from recipes.aiter_tensors import HSA, Sequences
+
+
+def attention_forward(objects, batch, heads_q, heads_kv, seqlen_q, seqlen_k, head_dim, head_dim_v, causal, dtype="bf16", layout="bshd"):
+    """A function of hip that launches the forward kernel. `causal`: "none", "top-left" or "bottom-right"."""
+    if dtype != "bf16" or (head_dim, head_dim_v) not in ((128, 128), (192, 128)):
+        raise Unsupported(f"AITER's assembly forward takes bf16 with head dims 128, or 192 with 128 of V; not {dtype} {head_dim}/{head_dim_v}")
+    if causal not in ("none", "bottom-right") and not (causal == "top-left" and seqlen_q == seqlen_k):
+        raise Unsupported("AITER's assembly forward takes no mask, or a causal one aligned with the bottom right")
+    name = f"fwd_hd{128 if head_dim == 128 else '192_hd128'}_bf16{'' if causal == 'none' else '_causal'}.co"
+    path = pathlib.Path(objects, "aiter", HSA, "fmha_v3_fwd", name)
+
+    def run(hip):
+        q, o = (untouched(hip, batch, seqlen_q, heads_q, dim, layout) for dim in (head_dim, head_dim_v))
+        k, v = (untouched(hip, batch, seqlen_k, heads_kv, dim, layout) for dim in (head_dim, head_dim_v))
+        aiter_forward.launch(hip, path, Sequences(batch, seqlen_q, seqlen_k), q, k, v, o, hip.memory(4 * batch * heads_q * seqlen_q))
+
+    return run
+
+
+def attention_backward(objects, batch, heads, seqlen, head_dim, head_dim_v, causal):
+    """bf16, as AITER's flash_attn_func runs it: zero dQ's FP32 sums, D = rowsum(O dO), the assembly kernel, dQ to bf16.
+
+    The three small kernels are compiled from C++ by AITER and are not in the wheel: Triton kernels of our own move the same bytes.
+    """
+    path = pathlib.Path(objects, "aiter", HSA, "fmha_v3_bwd", f"bwd_hd128_bf16{'_causal_br' if causal else ''}_a32_psskddv.co")
+
+    def run(hip):
+        q, do, o, dq, k, v, dk, dv = (untouched(hip, batch, seqlen, heads, dim) for dim in 6 * [head_dim] + 2 * [head_dim_v])
+        rows = batch * heads * seqlen
+        sums, lse, delta = hip.memory(4 * rows * head_dim), hip.memory(4 * rows), hip.memory(4 * rows)
+        helpers = triton.Helpers(hip, objects)
+        helpers.fill_zero(sums, rows * head_dim)
+        helpers.row_dot(o.buffer, do.buffer, delta, batch, heads, seqlen)
+        aiter_backward.launch(hip, path, Sequences(batch, seqlen, seqlen), aiter_backward.Kind.of(path.stem), (q, k, v, do), (dk, dv), sums,
+                              seqlen, lse, delta)
+        helpers.heads_to_rows(sums, dq.buffer, batch, heads, seqlen)
+
+    return run
+
+
+def f4gemm(objects, m, n, k, tile):
+    path = pathlib.Path(objects, "aiter", HSA, "f4gemm", f"f4gemm_bf16_per1x32Fp4_BpreShuffle_{tile}.co")
+    tile_m = int(tile.split("x")[0])
+
+    def run(hip):
+        rows = ceil(m, tile_m) * tile_m
+        scales = [hip.memory(ceil(x, 256) * 256 * ceil(k // 32, 8) * 8) for x in (m, n)]
+        aiter_gemm.launch_f4gemm(hip, path, m, n, k, hip.memory(rows * n * 2), hip.memory(rows * k // 2), hip.memory(n * k // 2), *scales)
+
+    return run

@@ -1,0 +1,31 @@
+"""Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}."""
+from modelled import aiter, flydsl, triton
+from modelled.tensors import Unsupported
+
+
+def attention_forward(objects, peer, p):
+    numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_q", "seqlen_k", "head_dim", "head_dim_v")}
+    described = dict(causal=p["causal"], dtype=p["dtype"], layout=p.get("layout", "bshd"))
+    if peer == "aiter":
+        return {"fmha_v3_fwd": aiter.attention_forward(objects, **numbers, **described)}
+    if peer == "triton":
+        return triton.attention_forward(objects, **numbers, **described)
+    raise Unsupported("the wheels have no attention kernel of FlyDSL's")
+
+
+def others(operator):
+    def launchers(objects, peer, p):
+        if peer != "flydsl":
+            raise Unsupported(f"no kernel of {peer}'s for {operator}")
+        return getattr(flydsl, operator)(objects, **p)
+
+    return launchers
+
+
+OPERATORS = dict(attention_forward=attention_forward, gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
+
+
+def launchers(objects, operator, peer, problem):
+    if operator not in OPERATORS:
+        raise Unsupported(f"no kernels for {operator}; there are some for {', '.join(OPERATORS)}")
+    return OPERATORS[operator](objects, peer, problem)

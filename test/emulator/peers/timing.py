@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""What the emulator's timing model says about third-party kernels. A JSON object a line on stdout; every figure is modelled.
+
+usage: timing.py --library libflydsl_emu.so --objects DIR --op OP --problem NAME=VALUE... --peers aiter,triton,flydsl
+       timing.py --library libflydsl_emu.so --objects DIR --calibration [--only REGEX]
+
+With --op: a line for each peer, in their order: "peer", then either "refused" (why the peer has no kernel for the problem) or "kernel",
+"seconds", "constants_hash" and "launches", what the model says about each launch; where a peer chooses among compiled configurations,
+"configurations" has the seconds of all, fastest first.
+With --calibration: a line for each case of modelled/cases.py: "name", "published" and "modelled" in TFLOP/s, "fitted", "error", ...
+Exit status: 0; 1 a launch failed; 2 usage; 3 the objects are not in DIR, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import sys
+
+from launch import environment
+
+FAMILIES = {"aiter": ("aiter", "triton_attention"), "triton": ("triton_attention",), "flydsl": ("flydsl",)}
+OBJECTS_MISSING = 3
+
+
+def require(objects, families):
+    for family in families:
+        if not (objects / f"{family}.stamp").is_file():
+            print(f"no {family} kernels in {objects}; get them: test/emulator/peers/fetch.sh {objects} {family}", file=sys.stderr)
+            sys.exit(OBJECTS_MISSING)
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--objects", required=True, type=pathlib.Path)
+    parser.add_argument("--op")
+    parser.add_argument("--problem", action="append", default=[])
+    parser.add_argument("--peers", default="")
+    parser.add_argument("--calibration", action="store_true")
+    parser.add_argument("--only", default="", help="regular expression on the names of cases, or of configurations")
+    parser.add_argument("--constants", help="file of changes to the model's constants")
+    parser.add_argument("--save", help="folder for traces that flydsl_timing_replay reads")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="problems at a time")
+    options = parser.parse_args()
+    if bool(options.op) == options.calibration:
+        parser.error("one of --op and --calibration")
+    options.peers = [peer for peer in options.peers.split(",") if peer]
+    if unknown := set(options.peers) - set(FAMILIES):
+        parser.error(f"--peers: unknown {sorted(unknown)}")
+    if options.op and not options.peers:
+        parser.error("--op needs --peers")
+    return options
+
+
+def totals(launches):
+    return dict(seconds=sum(x["seconds"] for x in launches), constants_hash=launches[0]["constants_hash"], matrix_flops=sum(
+        x["matrix_flops"] for x in launches), hbm_bytes=sum(x["hbm_bytes"] for x in launches), launches=launches)
+
+
+def model_peer(session, pool, options, peer):
+    from modelled import operators, session as sessions
+    from modelled.tensors import Unsupported
+
+    try:
+        found = operators.launchers(options.objects, options.op, peer, dict(entry.split("=", 1) for entry in options.problem))
+    except Unsupported as reason:
+        return dict(peer=peer, refused=str(reason))
+    chosen = {name: run for name, run in found.items() if re.search(options.only, name)}
+    running = {name: pool.submit(session.run, name, run) for name, run in chosen.items()}
+    outcomes, failures = {}, {}
+    for name, future in running.items():
+        try:
+            outcomes[name] = totals(future.result())
+        except sessions.Failed as error:
+            failures[name] = error
+    if not outcomes:
+        raise next(iter(failures.values()))
+    ranked = sorted(outcomes, key=lambda name: outcomes[name]["seconds"])
+    answer = dict(peer=peer, kernel=ranked[0], **outcomes[ranked[0]])
+    if len(found) > 1:
+        answer["configurations"] = {name: outcomes[name]["seconds"] for name in ranked}
+        answer["failed_configurations"] = {name: str(error) for name, error in failures.items()}
+    return answer
+
+
+def main():
+    options = parse()
+    families = FAMILIES["aiter"] if options.calibration else [f for peer in options.peers for f in FAMILIES[peer]]
+    if os.environ.get("FLYDSL_AOT_SKIP_PEERS") != "1":
+        require(options.objects, families)
+    environment.enter(options.objects)
+    if not pathlib.Path(options.library).is_file():
+        sys.exit(f"no library {options.library}")
+    from modelled import calibration
+    from modelled.session import Failed, Session
+
+    session = Session(options.library, constants=options.constants, save=options.save)
+    # Threads that each wait for a process; the library in it uses one thread, so that `jobs` processes fill the machine.
+    if options.jobs > 1:
+        os.environ["FLYDSL_EMU_THREADS"] = "1"
+    try:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            lines = calibration.run(session, pool, options.objects, options.only) if options.calibration else \
+                (model_peer(session, pool, options, peer) for peer in options.peers)
+            for line in lines:
+                print(json.dumps(line), flush=True)
+    except Failed as error:
+        print("\n".join(str(part) for part in reversed(error.args)), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
