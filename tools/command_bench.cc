@@ -59,7 +59,9 @@ void command_bench(const BenchArguments &arguments) {
   library.open(arguments.open);
   const EmulatorLibrary emulator(library);
   Json json = model_launch(library, emulator, bound, !arguments.report_folder.empty());
-  if (!peers.empty()) json["peers"] = model_peers(emulator, *bound.op, *bound.problem, peers);
+  if (!peers.empty()) {
+    json["peers"] = model_peers(emulator, *bound.op, *bound.problem, peers, json["constants_hash"]);
+  }
   const TimingReport report = parse_timing_report(json);
   if (!arguments.report_folder.empty()) write_report(arguments.report_folder, json, report);
   if (arguments.json) {

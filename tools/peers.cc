@@ -81,7 +81,7 @@ Json run_timing_script(const std::string &option, const EmulatorLibrary &emulato
 }
 
 Json model_peers(const EmulatorLibrary &emulator, const Operator &op, const Problem &problem,
-                 const std::vector<std::string> &peers) {
+                 const std::vector<std::string> &peers, const std::string &constants_hash) {
   const auto description = problem.description();
   if (description.empty()) bad_input(std::string("--peers: there are none for ") + op.name);
   std::vector<std::string> arguments = {"--op", op.name};
@@ -95,8 +95,12 @@ Json model_peers(const EmulatorLibrary &emulator, const Operator &op, const Prob
   for (size_t i = 0; i < peers.size(); ++i) {
     if (i >= list.size() || list[i].value("peer", "") != peers[i])
       throw ToolError(kExitFailure, "--peers: timing.py gave no result for " + peers[i]);
-    if (list[i].contains("seconds"))
-      list[i]["problem_tflops"] = problem.flops() / list[i].at("seconds").get<double>() * 1e-12;
+    if (list[i].contains("refused")) continue;
+    if (list[i].at("constants_hash") != constants_hash)
+      throw ToolError(kExitFailure, "--peers: " + peers[i] + " was modelled with constants " +
+                                        list[i]["constants_hash"].dump() + ", this launch with " +
+                                        constants_hash);
+    list[i]["problem_tflops"] = problem.flops() / list[i].at("seconds").get<double>() * 1e-12;
   }
   return list;
 }

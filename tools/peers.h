@@ -19,8 +19,8 @@ std::vector<std::string> parse_peers(const std::string &text);
 Json run_timing_script(const std::string &option, const EmulatorLibrary &emulator,
                        const std::vector<std::string> &arguments);
 
-// An object for each of `peers` in their order, for TimingReport::peers.
+// An object for each of `peers` in their order, for TimingReport::peers, under the same constants.
 Json model_peers(const EmulatorLibrary &emulator, const Operator &op, const Problem &problem,
-                 const std::vector<std::string> &peers);
+                 const std::vector<std::string> &peers, const std::string &constants_hash);
 
 }  // namespace flydsl::tools

@@ -183,11 +183,13 @@ class ModelTest(ToolTest):
 
     def test_peers(self):
         # A stand-in for test/emulator/peers/timing.py, which also floods both pipes.
+        constants = json.loads(self.model("--json", *shapes("1x1x128x64")))["constants_hash"]
         (self.folder / "timing.py").write_text(
             "import json, sys\n"
             "open(sys.argv[sys.argv.index('--objects') + 1], 'w').write(json.dumps(sys.argv[1:]))\n"
             "sys.stderr.write('x' * 300000 + '\\n')\n"
-            "print(json.dumps({'peer': 'aiter', 'kernel': 'k' * 300000, 'seconds': 1e-3, 'matrix_flops': 1e9, 'hbm_bytes': 1e6}))\n"
+            "print(json.dumps({'peer': 'aiter', 'kernel': 'k' * 300000, 'seconds': 1e-3, 'matrix_flops': 1e9, 'hbm_bytes': 1e6, "
+            f"'constants_hash': '{constants}'}}))\n"
             "print(json.dumps({'peer': 'triton', 'refused': 'cannot'}))\n")
         seen = self.folder / "seen"
         environment = dict(FLYDSL_AOT_PEERS_DIR=str(self.folder), FLYDSL_AOT_PEERS_OBJECTS=str(seen))
@@ -203,9 +205,11 @@ class ModelTest(ToolTest):
         self.assertRegex(table, r"triton .*cannot")
         for status, expected, code in ((3, BAD, "print('run fetch.sh', file=sys.stderr); sys.exit(3)"),
                                        (1, FAILURE, "sys.exit('it broke')"),
-                                       (0, FAILURE, "print('{\"peer\": \"triton\"}')")):
+                                       (0, FAILURE, "print('{\"peer\": \"triton\"}')"),
+                                       ("other", FAILURE, "print('{\"peer\": \"aiter\", \"constants_hash\": \"0\"}')")):
             (self.folder / "timing.py").write_text(f"import sys\n{code}\n")
-            self.refused(expected, {3: "run fetch.sh", 1: "it broke", 0: "no result for aiter"}[status], *shapes(),
+            words = {3: "run fetch.sh", 1: "it broke", 0: "no result for aiter", "other": ["constants", constants]}
+            self.refused(expected, words[status], *shapes(),
                          "--peers=aiter", **environment)
 
     def test_refused(self):
