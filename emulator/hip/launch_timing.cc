@@ -39,11 +39,11 @@ bool parse_mode(const std::string &word, TimingMode *mode) {
   return true;
 }
 
-// Adds a line to a file that other processes may add to, too.
-hipError_t append_line(const std::string &path, const std::string &line) {
+// Adds to a file that other processes may add to, too.
+hipError_t append(const std::string &path, const std::string &text) {
   std::FILE *const file = std::fopen(path.c_str(), "a");
-  const bool written = file != nullptr && std::fwrite((line + "\n").data(), 1, line.size() + 1,
-                                                      file) == line.size() + 1;
+  const bool written =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int reason = errno;
   if (file != nullptr && std::fclose(file) == 0 && written) return hipSuccess;
   return fail(hipErrorInvalidValue, "FLYDSL_EMU_TIMING=%s: %s", path.c_str(),
@@ -74,8 +74,7 @@ timing::LaunchFacts facts_of(const LoadedKernel &loaded, const Dispatch &dispatc
   return facts;
 }
 
-hipError_t refuse(hipError_t code, const std::string &kernel, const std::string &why) {
-  const std::string text = kernel + ": " + why;
+hipError_t fault(hipError_t code, const std::string &text) {
   report_fault(text);
   return fail(code, "%s", text.c_str());
 }
@@ -84,8 +83,8 @@ hipError_t refuse(hipError_t code, const std::string &kernel, const std::string 
 
 bool set_timing_mode(const char *word) {
   TimingMode mode;
-  if (word == nullptr || !parse_mode(word, &mode)) return false;
-  g_mode = static_cast<int>(mode);
+  if (word != nullptr && !parse_mode(word, &mode)) return false;
+  g_mode = word == nullptr ? kAsEnvironmentSays : static_cast<int>(mode);
   return true;
 }
 
@@ -101,6 +100,9 @@ hipError_t timing_request(TimingRequest *request) {
   const int set = g_mode;
   request->mode = set == kAsEnvironmentSays ? by_environment : static_cast<TimingMode>(set);
   if (request->mode == TimingMode::kOff) return hipSuccess;
+  // Found out before the launch runs, not after.
+  if (!request->file.empty())
+    if (const hipError_t failed = append(request->file, ""); failed != hipSuccess) return failed;
   std::string error;
   request->constants =
       timing::constants_with_changes(environment("FLYDSL_EMU_TIMING_CONSTANTS").c_str(), &error);
@@ -137,21 +139,21 @@ hipError_t run_timed(const LoadedKernel &loaded, const Dispatch &dispatch, const
   std::string error;
   if (!timing::record_launch(kernel, dispatch, memory, facts_of(loaded, dispatch, device),
                              request.mode == TimingMode::kFull, limits, &recorded, result, &error))
-    return refuse(hipErrorLaunchFailure, kernel.name, error);
+    return fault(hipErrorLaunchFailure, error);
   try {
     const auto done = std::make_shared<TimedLaunch>(std::move(recorded), request.constants);
     if (!request.save.empty() &&
         !timing::save_launch(done->recorded(), numbered(request.save), &error))
-      return refuse(hipErrorInvalidValue, kernel.name, "FLYDSL_EMU_TIMING_SAVE: " + error);
+      return fault(hipErrorInvalidValue, "FLYDSL_EMU_TIMING_SAVE: " + error);
     if (!request.file.empty())
-      if (const hipError_t failed = append_line(request.file, done->summary());
+      if (const hipError_t failed = append(request.file, done->summary() + "\n");
           failed != hipSuccess)
         return failed;
     *timed = done;
   } catch (const timing::UnknownCost &unknown) {
-    return refuse(hipErrorNotSupported, kernel.name, unknown.what());
+    return fault(hipErrorNotSupported, kernel.name + ": " + unknown.what());
   } catch (const std::invalid_argument &wrong) {
-    return refuse(hipErrorInvalidConfiguration, kernel.name, wrong.what());
+    return fault(hipErrorInvalidConfiguration, kernel.name + ": " + wrong.what());
   }
   return hipSuccess;
 }

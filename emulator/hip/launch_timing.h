@@ -28,7 +28,8 @@ struct TimingRequest {
 };
 // hipErrorInvalidValue after fail() when a variable is wrong.
 hipError_t timing_request(TimingRequest *request);
-// "off", "sample", "full", process-wide from now on, whatever the environment says. False: another word.
+// "off", "sample", "full": process-wide from now on, whatever the environment says; null: what it says.
+// False: another word.
 bool set_timing_mode(const char *mode);
 
 // A launch that was modelled.

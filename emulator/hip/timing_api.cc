@@ -9,7 +9,7 @@ using namespace flydsl::emu::hip;
 FLYDSL_EMU_EXPORT int flydsl_emu_set_timing(const char *mode) {
   if (set_timing_mode(mode)) return 0;
   (void)fail(hipErrorInvalidValue, "the timing mode is '%s': off, sample and full are allowed",
-             mode == nullptr ? "(null)" : mode);
+             mode);
   return 1;
 }
 

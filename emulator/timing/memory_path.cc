@@ -5,7 +5,8 @@
 namespace flydsl::emu::timing {
 namespace {
 
-// Work-groups of a compute unit may be copies of one trace: their addresses are not the same data.
+// Work-groups of a compute unit are copies of one trace: what lanes address is not the same data.
+// What scalar loads address, arguments mostly, is.
 uint64_t line_of(const RequestOrigin &origin, uint64_t line) {
   return line ^ uint64_t(origin.resident) << 57;
 }
@@ -100,13 +101,12 @@ double MemoryPath::vector(double clock, const RequestOrigin &origin, const Memor
   return done;
 }
 
-double MemoryPath::scalar(double clock, const RequestOrigin &origin, const MemoryUse &use,
+double MemoryPath::scalar(double clock, const RequestOrigin &, const MemoryUse &use,
                           const uint64_t *lines) {
   ++requests_;
   double done = clock + constants_.scalar_load_latency;
   for (uint32_t n = 0; n < use.line_count; ++n)
-    if (!scalar_.access(line_of(origin, lines[n]), requests_).hit)
-      done = std::max(done, load_line(clock, use.op));
+    if (!scalar_.access(lines[n], requests_).hit) done = std::max(done, load_line(clock, use.op));
   return done;
 }
 

@@ -1,0 +1,238 @@
+// Launches under the timing model: modes, the two functions, the variables, refusals.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "test/emulator/hip/client_api.h"
+
+namespace flydsl::emu::test {
+namespace {
+
+FLYDSL_HIP_FUNCTION(hipModuleLaunchCooperativeKernel, hipFunction_t, unsigned, unsigned, unsigned,
+                    unsigned, unsigned, unsigned, unsigned, hipStream_t, void **)
+
+constexpr unsigned kBlock = 64, kGroups = 1000;
+constexpr uint32_t kCount = kBlock * kGroups;
+
+int set_timing(const char *mode) {
+  static auto *const function = find_function<int(const char *)>("flydsl_emu_set_timing");
+  return function(mode);
+}
+std::string last_timing(int detail) {
+  static auto *const function = find_function<const char *(int)>("flydsl_emu_last_timing");
+  return function(detail);
+}
+std::string reason() {
+  return hip().flydsl_emu_last_error();
+}
+
+class Timing : public testing::Test {
+ protected:
+  void SetUp() override { path_ = testing::TempDir() + "timing." + std::to_string(getpid()); }
+  void TearDown() override {
+    EXPECT_EQ(set_timing(nullptr), 0);
+    for (const char *variable : {"FLYDSL_EMU_TIMING", "FLYDSL_EMU_TIMING_MODE",
+                                 "FLYDSL_EMU_TIMING_CONSTANTS", "FLYDSL_EMU_TIMING_SAVE"})
+      unsetenv(variable);
+    for (const char *end : {"", ".constants", ".save"}) std::remove((path_ + end).c_str());
+  }
+  // Adds on the device; how many sums are right afterwards. -1: refused.
+  int run() {
+    TestModule module;
+    DeviceArray<float> a(std::vector<float>(kCount, 1)), b(std::vector<float>(kCount, 2)),
+        out(std::vector<float>(kCount, 0));
+    void *pointers[] = {a.get(), b.get(), out.get()};
+    uint32_t count = kCount;
+    void *arguments[] = {&pointers[0], &pointers[1], &pointers[2], &count};
+    error_ = hip().hipModuleLaunchKernel(module.function("vector_add"), kGroups, 1, 1, kBlock, 1, 1,
+                                         0, nullptr, arguments, nullptr);
+    if (error_ != hipSuccess) return -1;
+    EXPECT_HIP(hipSuccess, hipDeviceSynchronize());
+    const std::vector<float> sums = out.values();
+    return int(std::count(sums.begin(), sums.end(), 3.0f));
+  }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> result;
+    for (std::string line; std::getline(file, line);) result.push_back(line);
+    return result;
+  }
+
+  std::string path_;
+  hipError_t error_ = hipSuccess;
+};
+
+TEST_F(Timing, IsOffUnlessAskedFor) {
+  EXPECT_EQ(run(), int(kCount));
+  EXPECT_EQ(last_timing(0), "");
+  EXPECT_NE(reason().find("was not modelled"), std::string::npos) << reason();
+}
+
+TEST_F(Timing, SampleRunsAFewWorkGroupsAndFullAll) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  const int sampled = run();
+  EXPECT_GT(sampled, 0);
+  EXPECT_LT(sampled, int(kCount) / 2);
+  const std::string in_sample = last_timing(0);
+  ASSERT_EQ(set_timing("full"), 0);
+  EXPECT_EQ(run(), int(kCount));
+  const auto sample = nlohmann::json::parse(in_sample),
+             full = nlohmann::json::parse(last_timing(0));
+  EXPECT_EQ(sample["groups"], kGroups);
+  EXPECT_LT(sample["groups_sampled"], 10u);
+  EXPECT_NEAR(sample["seconds"].get<double>(), full["seconds"].get<double>(),
+              0.02 * full["seconds"].get<double>());
+}
+
+TEST_F(Timing, TheKeysOfALaunch) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  (void)run();
+  const auto json = nlohmann::json::parse(last_timing(0));
+  EXPECT_EQ(json["modelled"], true);
+  EXPECT_EQ(json["kernel"], "vector_add");
+  EXPECT_EQ(json["arch"], "gfx950");
+  EXPECT_EQ(json["grid"], nlohmann::json({kGroups, 1, 1}));
+  EXPECT_EQ(json["block"], nlohmann::json({kBlock, 1, 1}));
+  EXPECT_EQ(json["constants_hash"].get<std::string>().size(), 16u);
+  EXPECT_EQ(json["matrix_flops"], 0);
+  EXPECT_EQ(json["tflops"], 0);
+  EXPECT_GT(json["seconds"], 0);
+  EXPECT_NEAR(json["clocks"].get<double>(),
+              json["seconds"].get<double>() * json["clock_hz"].get<double>(), 1);
+  // Two arrays read, one written, 256 bytes a work-group each; reads may come from the MALL.
+  EXPECT_GE(json["hbm_bytes"], kCount * 4.0);
+  EXPECT_LE(json["hbm_bytes"], kCount * 12.0);
+  EXPECT_GE(json["l2_bytes"], kCount * 12.0);
+  EXPECT_LE(json["l2_bytes"], kCount * 12.0 + kGroups * 128.0) << "and a line of arguments";
+  for (const char *unit : {"mfma", "valu", "transcendental", "salu", "lds", "vmem"}) {
+    EXPECT_GE(json["utilisation"][unit], 0) << unit;
+    EXPECT_LE(json["utilisation"][unit], 1) << unit;
+  }
+  EXPECT_EQ(json["occupancy"]["limit"], "grid");
+  EXPECT_EQ(json["occupancy"]["groups_per_compute_unit"], (kGroups + 255) / 256);
+  double stalls = 0;
+  for (const auto &[name, share] : json["stalls"].items()) stalls += share.get<double>();
+  EXPECT_GT(stalls, 0.5) << "a short kernel waits for memory";
+  EXPECT_LE(stalls, 1);
+  for (const char *bytes : {"128", "256"}) EXPECT_GT(json["lds_hypotheses"][bytes]["seconds"], 0);
+  EXPECT_FALSE(json.contains("profile"));
+}
+
+TEST_F(Timing, ProfileAndTimeline) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  (void)run();
+  auto json = nlohmann::json::parse(last_timing(1));
+  const auto profile = json["profile"], timeline = json["timeline"];
+  uint64_t issued = 0;
+  bool stores = false;
+  for (const auto &op : profile) {
+    issued += op["issued"].get<uint64_t>();
+    stores = stores || op["text"].get<std::string>().find("global_store_dword") == 0;
+    EXPECT_TRUE(op["source"].is_string());
+    EXPECT_TRUE(op["stalls"].is_object());
+  }
+  EXPECT_TRUE(stores);
+  EXPECT_GT(issued, 40u);
+  EXPECT_FALSE(json["timeline_truncated"].get<bool>());
+  ASSERT_FALSE(timeline.empty());
+  for (const auto &event : timeline) {
+    EXPECT_LT(event["op"].get<size_t>(), profile.size());
+    EXPECT_LE(event["begin"].get<double>(), event["end"].get<double>());
+    EXPECT_LT(event["simd"], 4);
+  }
+  // The rest is the summary.
+  for (const char *key : {"profile", "timeline", "timeline_truncated", "representative"})
+    json.erase(key);
+  EXPECT_EQ(json, nlohmann::json::parse(last_timing(0)));
+}
+
+TEST_F(Timing, TheFileGetsALineForEachLaunch) {
+  setenv("FLYDSL_EMU_TIMING", path_.c_str(), 1);
+  EXPECT_LT(run(), int(kCount));
+  setenv("FLYDSL_EMU_TIMING_MODE", "full", 1);
+  EXPECT_EQ(run(), int(kCount));
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[1], last_timing(0));
+  setenv("FLYDSL_EMU_TIMING_MODE", "off", 1);
+  EXPECT_EQ(run(), int(kCount));
+  EXPECT_EQ(lines().size(), 2u);
+  unsetenv("FLYDSL_EMU_TIMING_MODE");
+  ASSERT_EQ(set_timing("off"), 0);
+  EXPECT_EQ(run(), int(kCount)) << "the function has the last word";
+}
+
+TEST_F(Timing, ConstantsFromAFile) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  (void)run();
+  const auto before = nlohmann::json::parse(last_timing(0));
+  std::ofstream(path_ + ".constants") << "launch_overhead_seconds 0.5\n";
+  setenv("FLYDSL_EMU_TIMING_CONSTANTS", (path_ + ".constants").c_str(), 1);
+  (void)run();
+  const auto after = nlohmann::json::parse(last_timing(0));
+  EXPECT_GT(after["seconds"], 0.5);
+  EXPECT_NE(after["constants_hash"], before["constants_hash"]);
+}
+
+TEST_F(Timing, WrongWordsAreRefused) {
+  EXPECT_EQ(set_timing("fast"), 1);
+  EXPECT_NE(reason().find("'fast': off, sample and full"), std::string::npos) << reason();
+
+  ASSERT_EQ(set_timing("sample"), 0);
+  setenv("FLYDSL_EMU_TIMING_MODE", "some", 1);
+  EXPECT_EQ(run(), -1);
+  EXPECT_EQ(error_, hipErrorInvalidValue);
+  EXPECT_NE(reason().find("FLYDSL_EMU_TIMING_MODE=some"), std::string::npos) << reason();
+  unsetenv("FLYDSL_EMU_TIMING_MODE");
+
+  std::ofstream(path_ + ".constants") << "lds_speed 3\n";
+  setenv("FLYDSL_EMU_TIMING_CONSTANTS", (path_ + ".constants").c_str(), 1);
+  EXPECT_EQ(run(), -1);
+  EXPECT_NE(reason().find("'lds_speed' is no constant"), std::string::npos) << reason();
+  setenv("FLYDSL_EMU_TIMING_CONSTANTS", (path_ + ".none").c_str(), 1);
+  EXPECT_EQ(run(), -1);
+  EXPECT_NE(reason().find("No such file"), std::string::npos) << reason();
+}
+
+TEST_F(Timing, AFileThatCannotBeWrittenIsRefused) {
+  setenv("FLYDSL_EMU_TIMING", "/nowhere/timing", 1);
+  EXPECT_EQ(run(), -1);
+  EXPECT_NE(reason().find("FLYDSL_EMU_TIMING=/nowhere/timing: No such file"), std::string::npos)
+      << reason();
+  EXPECT_HIP(hipSuccess, hipDeviceSynchronize());
+}
+
+TEST_F(Timing, CooperativeLaunchesAreRefused) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  TestModule module;
+  DeviceArray<uint32_t> out(std::vector<uint32_t>(64, 0));
+  void *pointer = out.get();
+  void *arguments[] = {&pointer};
+  EXPECT_EQ(hipModuleLaunchCooperativeKernel(module.function("at_most_128"), 1u, 1u, 1u, 64u, 1u,
+                                             1u, 0u, hipStream_t{}, arguments),
+            hipErrorNotSupported);
+  EXPECT_NE(reason().find("no cooperative launches"), std::string::npos) << reason();
+}
+
+TEST_F(Timing, AFaultIsReportedAsWithoutTheModel) {
+  ASSERT_EQ(set_timing("sample"), 0);
+  TestModule module;
+  DeviceArray<float> out(std::vector<float>(64, 0));
+  void *pointer = out.get();
+  uint32_t count = 64;
+  void *arguments[] = {&pointer, &count};
+  ASSERT_HIP(hipSuccess, hipModuleLaunchKernel(module.function("write_past_end"), 2, 1, 1, 64, 1, 1,
+                                               0, nullptr, arguments, nullptr));
+  EXPECT_EQ(hip().hipDeviceSynchronize(), hipErrorLaunchFailure);
+  EXPECT_NE(std::string(hip().flydsl_emu_last_fault()).find("write_past_end: work-group (1,0,0)"),
+            std::string::npos)
+      << hip().flydsl_emu_last_fault();
+  EXPECT_EQ(last_timing(0), "");
+  EXPECT_HIP(hipSuccess, hipDeviceReset());
+}
+
+}  // namespace
+}  // namespace flydsl::emu::test
