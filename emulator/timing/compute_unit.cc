@@ -17,7 +17,6 @@ using checks::HazardInfo;
 using checks::Units;
 
 constexpr uint32_t kSimds = 4;
-constexpr double kLanes = 64;
 
 // A copy whose data comes back: it still has to be written to LDS.
 struct Landing {
