@@ -59,12 +59,12 @@ inline uint32_t pack(uint32_t a, uint32_t b) {
   return F(as_f(a)) | F(as_f(b)) << 16;
 }
 inline uint32_t snorm16(float x) {
-  const float c = is_nan(x) ? 0 : x > 1 ? 1 : x < -1 ? -1 : x;
-  return uint32_t(int32_t(__builtin_roundevenf(c * 32767.0f))) & 0xffff;
+  const double c = is_nan(x) ? 0 : x > 1 ? 1 : x < -1 ? -1 : double(x);
+  return uint32_t(int32_t(__builtin_roundeven(c * 32767.0))) & 0xffff;
 }
 inline uint32_t unorm16(float x) {
-  const float c = !(x > 0) ? 0 : x > 1 ? 1 : x;
-  return uint32_t(int32_t(__builtin_roundevenf(c * 65535.0f)));
+  const double c = !(x > 0) ? 0 : x > 1 ? 1 : double(x);
+  return uint32_t(int32_t(__builtin_roundeven(c * 65535.0)));
 }
 inline uint32_t clamp_i16(uint32_t x) {
   const int32_t v = int32_t(x);

@@ -110,10 +110,10 @@ const Row rows_dot[] = {
     {"v_dot2c_i32_i16", "i&ii", dotc<16>, kInteger},
     {"v_dot4c_i32_i8", "i&ii", dotc<8>, kInteger},
     {"v_dot8c_i32_i4", "i&ii", dotc<4>, kInteger},
-    {"v_dot2_f32_f16", "f=iif", dot2<from_accumulator<HalfPair>>, kFloat},
-    {"v_dot2_f32_bf16", "f=iif", dot2<to_accumulator<BrainPair>>, kFloat},
-    {"v_dot2c_f32_f16", "f&ii", u_uuD<from_accumulator<HalfPair>>, kRowRoundEven},
-    {"v_dot2c_f32_bf16", "f&ii", u_uuD<from_accumulator<BrainPair>>, kRowRoundEven},
+    {"v_dot2_f32_f16", "f=ppf", dot2<from_accumulator<HalfPair>>, kFloat},
+    {"v_dot2_f32_bf16", "f=BBf", dot2<to_accumulator<BrainPair>>, kFloat},
+    {"v_dot2c_f32_f16", "f&pp", u_uuD<from_accumulator<HalfPair>>, kRowRoundEven},
+    {"v_dot2c_f32_bf16", "f&BB", u_uuD<from_accumulator<BrainPair>>, kRowRoundEven},
     {nullptr, nullptr, nullptr},
 };
 

@@ -113,6 +113,7 @@ bool parse_constant(std::string_view text, char type, uint64_t &value) {
       value = half_constant(d);
       return true;
     case 'b':
+    case 'B':
       value = bits >> 16;
       return true;
     case 'd':

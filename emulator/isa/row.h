@@ -8,9 +8,9 @@
 // text:
 //   i 32 bits   l 64 bits, 32-bit literals zero-extended   L 64 bits, literals sign-extended
 //   f fp32      d fp64      h fp16      b bf16      s 16-bit integer
-//   p packed pair of 16-bit floats      P packed pair of fp32      m lane mask (scalar pair)    o
-//   address operand, may be `off` k (last) nothing is parsed: simm16 of the encoding x the text
-//   operand is skipped
+//   p packed pair of fp16      B packed pair of bf16      P packed pair of fp32      m lane mask
+//   (scalar pair)      o address operand, may be `off`      k (last) nothing is parsed: simm16 of
+//   the encoding      x the text operand is skipped
 //   * (last) any number of further operands
 // '&' instead of '=': the first destination is read as well.
 #pragma once

@@ -99,6 +99,39 @@ TEST_P(ModeAndNan, InlineConstantsOfPackedSingles) {
   EXPECT_EQ(t.v(9, 3), ~0u);
 }
 
+// Of two 16-bit values a floating constant is the low one (llc writes v_dot2c_f32_f16 with 1.0 for (1.0, 0)).
+TEST_P(ModeAndNan, InlineConstantsOfPackedHalves) {
+  Snippet t(
+      "v_dot2_f32_f16 v4, v0, 1.0, 0\n v_dot2_f32_bf16 v5, v1, 2.0, 0\n v_mov_b32 v6, 0\n"
+      "v_dot2c_f32_f16 v6, -4.0, v0\n v_mov_b32 v7, 0\n v_pk_fmac_f16 v7, 1.0, v0\n"
+      "v_cvt_scalef32_pk_fp8_f16 v8, 1.0, v2\n v_cvt_scalef32_pk_fp8_bf16 v9, 2.0, v2",
+      GetParam());
+  t.v(0, 1) = 0x42004000;  // fp16 3, 2
+  t.v(1, 1) = 0x40404000;  // bf16 3, 2
+  t.v(2, 1) = 0x3f800000;
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.vf(4, 1), 2.0f);
+  EXPECT_EQ(t.vf(5, 1), 4.0f);
+  EXPECT_EQ(t.vf(6, 1), -8.0f);
+  EXPECT_EQ(t.v(7, 1), 0x4000u);
+  EXPECT_EQ(t.v(8, 1), 0x0038u);
+  EXPECT_EQ(t.v(9, 1), 0x0040u);
+}
+
+// round(x * 65535) of the exact product: 0.50097656 * 65535 = 32831.499023 is a tie in fp32.
+TEST_P(ModeAndNan, NormalisedConversionsRoundOnce) {
+  Snippet t(
+      "v_cvt_pknorm_u16_f16 v4, v0, v0\n v_cvt_norm_u16_f16 v5, v0\n v_cvt_pknorm_u16_f32 v6, v1, "
+      "v1",
+      GetParam());
+  t.v(0, 1) = 0x3802;
+  t.v(1, 1) = 0x3f004000;
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.v(4, 1), 0x803f803fu);
+  EXPECT_EQ(t.v(5, 1), 0x803fu);
+  EXPECT_EQ(t.v(6, 1), 0x803f803fu);
+}
+
 // LLVM (SIISelLowering): fdot2 flushes an fp32 denormal operand and result whatever MODE says.
 TEST_P(ModeAndNan, DotProductsOfTwoFlushDenormals) {
   Snippet t(
