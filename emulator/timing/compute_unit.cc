@@ -37,6 +37,8 @@ struct Simd {
 };
 
 struct GroupState {
+  const GroupTrace *trace;
+  uint32_t first_wave = 0;  // index in Simulation::waves_
   uint32_t alive = 0, at_barrier = 0;
 };
 
@@ -53,24 +55,22 @@ class Simulation {
         lds_(constants.lds_queue_instructions),
         addresses_(constants.vmem_queue_instructions),
         icache_(program.offsets.back(), constants) {
-    groups_.resize(residents.size());
-    result_.group_end.assign(residents.size(), 0);
+    result_.group_end.assign(residents.size() + options.successors.size(), 0);
     if (options.profile) result_.profile.resize(program.ops.size());
-    uint32_t placed = 0;
-    for (uint32_t r = 0; r < residents.size(); ++r) {
-      uint32_t index = 0;
-      for (const WaveTrace &trace : residents[r]->waves) {
-        waves_.emplace_back(trace, r, index, uint32_t(waves_.size()), placed++ % kSimds);
-        ++index;
-      }
-      groups_[r].alive = index;
+    if (options.warm_code) {
+      for (const auto *groups : {&residents, &options.successors})
+        for (const GroupTrace *group : *groups) touch_code(*group);
+      icache_.warm_up();
     }
-    alive_ = uint32_t(waves_.size());
-    for (WaveState &wave : waves_) simds_[wave.simd].waves.push_back(&wave);
+    uint32_t placed = 0;
+    for (const GroupTrace *group : residents) {
+      std::vector<uint32_t> simds;
+      for (size_t n = 0; n < group->waves.size(); ++n) simds.push_back(placed++ % kSimds);
+      start(*group, simds, 0);
+    }
   }
 
   ComputeUnitResult run() {
-    for (WaveState &wave : waves_) prepare(wave, 0);
     for (Slot slot = 0; alive_;) {
       Slot next = kNever;
       for (const Simd &simd : simds_) next = std::min(next, simd.next);
@@ -81,6 +81,8 @@ class Simulation {
       for (uint32_t n = 0; n < kSimds; ++n) {
         land_until(clock_of(slot, n));
         if (simds_[n].next <= slot) run_simd(n, slot);
+        for (; !ended_groups_.empty(); ended_groups_.pop_back())
+          start_successor(ended_groups_.back(), slot + 1);
       }
       // Clocks of memory are no whole numbers: all that lands before the next slot.
       land_until(std::nextafter(clock_of(slot + 1, 0), 0.0));
@@ -118,6 +120,45 @@ class Simulation {
     wave.ready = ready;
     wave.reason = reason;
     simds_[wave.simd].next = std::min(simds_[wave.simd].next, ready);
+  }
+
+  // A work-group whose waves are on `simds` begins at `slot`.
+  void start(const GroupTrace &trace, const std::vector<uint32_t> &simds, Slot slot) {
+    const uint32_t group = uint32_t(groups_.size());
+    groups_.push_back({&trace, uint32_t(waves_.size()), uint32_t(trace.waves.size()), 0});
+    for (uint32_t n = 0; n < trace.waves.size(); ++n) {
+      WaveState &wave =
+          waves_.emplace_back(trace.waves[n], group, n, uint32_t(waves_.size()), simds[n], slot);
+      ++alive_;
+      simds_[wave.simd].waves.push_back(&wave);
+      sort_waves(simds_[wave.simd]);
+      prepare(wave, slot);
+    }
+  }
+
+  void start_successor(uint32_t ended, Slot slot) {
+    if (next_successor_ == options_.successors.size()) return;
+    const GroupTrace &trace = *options_.successors[next_successor_++];
+    const GroupState before = groups_[ended];
+    const uint32_t count = uint32_t(before.trace->waves.size());
+    std::vector<uint32_t> simds;
+    for (uint32_t n = 0; n < trace.waves.size(); ++n)
+      simds.push_back(waves_[before.first_wave + n % count].simd);
+    start(trace, simds, slot);
+  }
+
+  void touch_code(const GroupTrace &group) {
+    for (const WaveTrace &wave : group.waves)
+      for (const uint32_t step : wave.steps)
+        icache_.touch(program_.offsets[step & ~kNoLanes] / kLineBytes);
+  }
+
+  // By priority, then age.
+  static void sort_waves(Simd &simd) {
+    std::stable_sort(
+        simd.waves.begin(), simd.waves.end(), [](const WaveState *x, const WaveState *y) {
+          return x->priority != y->priority ? x->priority > y->priority : x->age < y->age;
+        });
   }
 
   // The wave goes on to its next instruction, at `slot` or later: when it can issue as far as that is
@@ -230,10 +271,7 @@ class Simulation {
       if (wave->ready <= slot) attempt(*wave, simd, slot, used);
     if (reorder_) {
       std::erase_if(simd.waves, [](const WaveState *wave) { return wave->ended; });
-      std::stable_sort(
-          simd.waves.begin(), simd.waves.end(), [](const WaveState *x, const WaveState *y) {
-            return x->priority != y->priority ? x->priority > y->priority : x->age < y->age;
-          });
+      sort_waves(simd);
     }
     simd.next = kNever;
     for (const WaveState *wave : simd.waves) simd.next = std::min(simd.next, wave->ready);
@@ -428,10 +466,10 @@ class Simulation {
     wave.ready = kNever;
     reorder_ = true;
     --alive_;
-    result_.wave_clocks += clock;
+    result_.wave_clocks += double(slot + 1 - wave.begin) * c_.slot_clocks;
     double &group_end = result_.group_end[wave.resident];
     group_end = std::max(group_end, clock);
-    --groups_[wave.resident].alive;
+    if (--groups_[wave.resident].alive == 0) ended_groups_.push_back(wave.resident);
     open_barrier(wave.resident, clock);
   }
 
@@ -448,6 +486,8 @@ class Simulation {
   const ComputeUnitOptions options_;
   std::deque<WaveState> waves_;  // by age
   std::vector<GroupState> groups_;
+  std::vector<uint32_t> ended_groups_;  // whose places are free from the next slot on
+  size_t next_successor_ = 0;
   Simd simds_[kSimds];
   Pipe lds_, addresses_;
   InstructionCache icache_;

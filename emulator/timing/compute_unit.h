@@ -54,9 +54,9 @@ struct ComputeUnitResult {
   double matrix_busy = 0, vector_busy = 0, transcendental_busy = 0, scalar_busy = 0, lds_busy = 0,
          vector_memory_busy = 0;
   double stall_clocks[unsigned(Stall::kCount)] = {};  // summed over the waves
-  double wave_clocks = 0;                             // from 0 to the end of each wave, summed
-  std::vector<double> group_end;        // clock at which each resident work-group ended
-  std::vector<OpProfile> profile;       // by operation, when asked
+  double wave_clocks = 0;                             // from begin to end of each wave, summed
+  std::vector<double> group_end;   // clock at which each work-group ended: residents, successors
+  std::vector<OpProfile> profile;  // by operation, when asked
   std::vector<TimelineEvent> timeline;  // when asked
 };
 
@@ -64,6 +64,11 @@ struct ComputeUnitOptions {
   bool profile = false;
   bool timeline = false;
   size_t timeline_limit = 1u << 20;
+  // Each starts when a work-group before it has ended, on the SIMDs of that one: the same number of
+  // waves is expected.
+  std::vector<const GroupTrace *> successors;
+  // The code that these work-groups execute is in the instruction cache, if it fits.
+  bool warm_code = false;
 };
 
 // `residents` start at clock 0 together. Throws UnknownCost (costs.h) for an instruction without a

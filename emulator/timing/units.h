@@ -60,6 +60,17 @@ class InstructionCache {
         ready_(size_t(code_bytes / kLineBytes + 2), -1.0),
         used_(ready_.size(), 0) {}
 
+  // Lines that warm_up() brings in.
+  void touch(uint64_t line) { used_[line] = 1; }
+  // All that were touched, if they fit.
+  void warm_up() {
+    const size_t touched = size_t(std::count(used_.begin(), used_.end(), 1));
+    if (touched > capacity_) return;
+    for (size_t n = 0; n < used_.size(); ++n)
+      if (used_[n]) ready_[n] = 0;
+    held_ = touched;
+    tick_ = 1;
+  }
   // When the line can be read by a wave that wants it at `clock`.
   double read(double clock, uint64_t line, MemoryPort &memory) {
     const double ready = fetch(clock, line, memory);

@@ -24,17 +24,26 @@ struct PendingResult {
 };
 
 struct WaveState {
-  WaveState(const WaveTrace &t, uint32_t group, uint32_t wave_in_group, uint32_t a, uint32_t s)
-      : trace(t), resident(group), index(wave_in_group), age(a), simd(s) {}
+  WaveState(const WaveTrace &t, uint32_t group, uint32_t wave_in_group, uint32_t a, uint32_t s,
+            Slot from)
+      : trace(t),
+        resident(group),
+        index(wave_in_group),
+        age(a),
+        simd(s),
+        begin(from),
+        ready(from),
+        since(from) {}
 
   const WaveTrace &trace;
   const uint32_t resident, index, age, simd;
+  const Slot begin;
   uint32_t step = 0, memory_index = 0;
   uint8_t priority = 0;
   bool ended = false, barrier_open = false, waits_for_landing = false;
   Stall reason = Stall::kArbitration;  // why it has not issued since `since`
-  Slot ready = 0, since = 0;
-  Slot counters_from = 0;      // s_waitcnt: it can issue from here on but for the counters
+  Slot ready, since;
+  Slot counters_from = 0;   // s_waitcnt: it can issue from here on but for the counters
   uint64_t line = kNoLine;  // of code, that it holds
 
   bool at_end() const { return step >= trace.steps.size(); }

@@ -286,10 +286,7 @@ TEST_F(ComputeUnit, EverySlotIsAccountedFor) {
     }
     EXPECT_EQ(issued, r.wave_instructions);
     EXPECT_DOUBLE_EQ(by_op, stalls);
-    // Waves begin at the first slot of their SIMD.
-    double begin = 0;
-    for (int wave = 0; wave < waves; ++wave) begin += wave % 4;
-    EXPECT_DOUBLE_EQ(stalls + double(issued) * 4 + begin, r.wave_clocks) << waves;
+    EXPECT_DOUBLE_EQ(stalls + double(issued) * 4, r.wave_clocks) << waves;
     EXPECT_EQ(r.timeline.size(), issued);
   }
 }
@@ -300,6 +297,47 @@ TEST_F(ComputeUnit, GroupsShareTheUnitAndEndOnTheirOwn) {
   ASSERT_EQ(r.group_end.size(), 2u);
   EXPECT_NEAR(r.clocks, 800, 40);
   EXPECT_LT(r.group_end[0], r.group_end[1]);
+}
+
+TEST_F(ComputeUnit, SuccessorsTakeThePlacesOfThoseThatEnded) {
+  memory_.fetch_latency = 500;
+  const auto traces = record(repeat(100, kValu) + "s_barrier\n", 4, 4);
+  timing::ComputeUnitOptions options;
+  options.successors = {&traces[1], &traces[2], &traces[3]};
+  const auto run = [&] {
+    return timing::simulate_compute_unit(*kernel_.program, {&traces[0]}, constants_, memory_,
+                                         options);
+  };
+  const ComputeUnitResult one_by_one = run();
+  ASSERT_EQ(one_by_one.group_end.size(), 4u);
+  const double first = one_by_one.group_end[0], second = one_by_one.group_end[1] - first;
+  // The first waits for its code, the others find it in the cache.
+  EXPECT_GT(first, second + 500);
+  EXPECT_EQ(one_by_one.group_end[3], first + 3 * second);
+  EXPECT_EQ(one_by_one.vector_busy, 4 * 4 * 400);
+  options.warm_code = true;
+  EXPECT_LT(run().group_end[0], second + 4);
+  constants_.icache_bytes = 256;
+  EXPECT_EQ(run().group_end[0], first) << "code that does not fit is not there";
+}
+
+TEST_F(ComputeUnit, SuccessorsStartAsSoonAsOneHasEnded) {
+  // Of two residents on the same SIMDs the older ends first; with successors the unit is never left
+  // to one.
+  const std::string code = repeat(50, kMfma + kValu + kValu);
+  const auto traces = record(code, 4, 2);
+  timing::ComputeUnitOptions options;
+  const auto run = [&](int successors) {
+    options.successors.assign(size_t(successors), &traces[0]);
+    return timing::simulate_compute_unit(*kernel_.program, {&traces[0], &traces[1]}, constants_,
+                                         memory_, options);
+  };
+  std::vector<double> ends = run(4).group_end;
+  ASSERT_EQ(ends.size(), 6u);
+  std::sort(ends.begin(), ends.end());
+  EXPECT_LE(ends[0], run(0).clocks);
+  // Two in steady state: the matrix unit is the limit.
+  EXPECT_NEAR(ends[3] - ends[1], 2 * 50 * 32, 40);
 }
 
 }  // namespace
