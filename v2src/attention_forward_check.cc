@@ -179,13 +179,6 @@ Status check_scale(float scale) {
                "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)", scale);
 }
 
-Status check_dropout(float dropout_p) {
-  if (dropout_p == 0) return {};
-  return error(FLYDSL_AOT_UNSUPPORTED_FEATURE,
-               "dropout_p is %g; dropout is not supported in this version, it must be 0",
-               static_cast<double>(dropout_p));
-}
-
 Status check_workspace(const Params &params) {
   if (params.workspace || params.workspace_bytes == 0) return {};
   return error(FLYDSL_AOT_INVALID_WORKSPACE,
@@ -214,11 +207,11 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_layout(all));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
-  FLYDSL_RETURN_IF_ERROR(check_dropout(params.dropout_p));
   FLYDSL_RETURN_IF_ERROR(check_workspace(params));
   FLYDSL_RETURN_IF_ERROR(check_memory(params, all, query));
   FLYDSL_RETURN_IF_ERROR(check_lengths_memory(params, query));
-  return check_scores(params, sizes, query);
+  FLYDSL_RETURN_IF_ERROR(check_scores(params, sizes, query));
+  return check_dropout(params, sizes, query);
 }
 
 }  // namespace flydsl::attention_forward

@@ -17,4 +17,7 @@ Status check_lengths_memory(const Params &params, bool query);
 // Softcap, bias, ALiBi, sinks, boolean mask (attention_forward_check_scores.cc).
 Status check_scores(const Params &params, const Sizes &sizes, bool query);
 
+// Dropout (attention_forward_check_dropout.cc).
+Status check_dropout(const Params &params, const Sizes &sizes, bool query);
+
 }  // namespace flydsl::attention_forward

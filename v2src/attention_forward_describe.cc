@@ -46,7 +46,8 @@ bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
 bool needs_general_instance(const Params &params) {
   return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
          present(params.seqused_q) || present(params.seqused_k) || has_score_terms(params) ||
-         present(params.visible);
+         present(params.visible) || params.dropout_p > 0 || params.dropout_seed_out ||
+         params.dropout_offset_out || present(params.kept);
 }
 
 uint64_t functional_key(const Problem &problem) {

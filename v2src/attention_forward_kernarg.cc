@@ -76,6 +76,24 @@ void set_score_terms(const Params &params, Kernarg *kernarg) {
   }
 }
 
+void set_dropout(const Params &params, Kernarg *kernarg) {
+  const double p = static_cast<double>(params.dropout_p);
+  kernarg->dropout_threshold = static_cast<uint32_t>(p * 0x1p32);
+  kernarg->dropout_scale = static_cast<float>(1 / (1 - p));
+  kernarg->dropout_seed = params.dropout_seed;
+  kernarg->dropout_offset = params.dropout_offset;
+  kernarg->dropout_seed_device = params.dropout_seed_device;
+  kernarg->dropout_offset_device = params.dropout_offset_device;
+  kernarg->dropout_seed_out = params.dropout_seed_out;
+  kernarg->dropout_offset_out = params.dropout_offset_out;
+  if (!present(params.kept)) return;
+  kernarg->kept = params.kept.data;
+  kernarg->kept_stride_b = walked_stride(params.kept, 0);
+  kernarg->kept_stride_h = walked_stride(params.kept, 1);
+  kernarg->kept_stride_q = walked_stride(params.kept, 2);
+  kernarg->kept_stride_k = walked_stride(params.kept, 3);
+}
+
 }  // namespace
 
 Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
@@ -115,6 +133,7 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.total_q = static_cast<int32_t>(problem.total_q);
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
   set_score_terms(params, &kernarg);
+  set_dropout(params, &kernarg);
   return kernarg;
 }
 

@@ -55,6 +55,16 @@ _GENERAL_INSTANCES = (
     *_strides("sinks", "h"),
     Argument("const void *", "visible", "bytes, 0 hides the key; null: none"),
     *_strides("visible", "bhqk"),
+    Argument("uint32_t", "dropout_threshold", "a random word below it drops the weight; 0: none"),
+    Argument("float", "dropout_scale", "1 / (1 - p)"),
+    Argument("uint64_t", "dropout_seed", "without dropout_seed_device"),
+    Argument("uint64_t", "dropout_offset", "added to that at dropout_offset_device"),
+    Argument("const uint64_t *", "dropout_seed_device", "null: none"),
+    Argument("const uint64_t *", "dropout_offset_device", "null: none"),
+    Argument("uint64_t *", "dropout_seed_out", "null: not wanted"),
+    Argument("uint64_t *", "dropout_offset_out", "null: not wanted"),
+    Argument("void *", "kept", "bytes, whether a weight is kept; null: not wanted"),
+    *_strides("kept", "bhqk"),
 )
 
 ARGUMENTS = _EVERY_INSTANCE + _GENERAL_INSTANCES

@@ -65,16 +65,32 @@ typedef struct flydsl_aot_attention_forward_params {
 
   /* What changes scores, or hides keys one by one; all optional. */
   float softcap;                  /* above 0: scores are capped as above; 0: not */
-  float dropout_p;                /* 0 in this version */
+  float dropout_p;                /* probability that a weight is dropped, in [0, 1); see below */
   flydsl_aot_tensor bias;         /* (B, Hq, Sq, Sk), fp32 or q's dtype; -inf hides the key */
   flydsl_aot_tensor visible;      /* (B, Hq, Sq, Sk), bool: true lets the query see the key, as far as mask and lengths do */
   flydsl_aot_tensor alibi_slopes; /* (Hq) or (B, Hq), fp32, usually positive */
   flydsl_aot_tensor sinks;        /* (Hq), fp32: a logit that takes part in the softmax and has no value; not scaled,
                                      not capped */
+
+  /* Dropout. */
+  uint64_t dropout_seed;
+  uint64_t dropout_offset;
+  const uint64_t *dropout_seed_device;   /* device memory; if not NULL, the seed is there instead */
+  const uint64_t *dropout_offset_device; /* device memory; if not NULL, dropout_offset is added to what is there */
+  uint64_t *dropout_seed_out;            /* device memory; if not NULL, receives the seed that was used */
+  uint64_t *dropout_offset_out;          /* device memory; if not NULL, receives the offset that was used */
+  flydsl_aot_tensor kept;                /* optional output, (B, Hq, Sq, Sk), bool: which weights were kept, for every i and
+                                            j of a sequence, visible or not; for tests, it is slow */
 } flydsl_aot_attention_forward_params;
 /* bias and visible: any axis may have size 1 instead, or stride 0, and is then broadcast; all strides are free. With packed
  * sequences Sq and Sk are max_seqlen_q and max_seqlen_k, and i, j count from the start of the sequence. Without an anchor
  * ALiBi's p(i) is that of BOTTOM_RIGHT. */
+/* Dropout: weights that are kept are multiplied by 1 / (1 - dropout_p) on their way to v, dropped ones by 0; lse is that
+ * without dropout. Weight (b, h, i, j) is kept if word j % 4 of Philox4x32-10 (Salmon et al. 2011), as a number below 2^32, is
+ * not below dropout_p * 2^32. Its key is the seed, low half first; its counter, four words, low halves first, is
+ * offset + floor(j / 4) and (b * Hq + h) * Sq + i, Sq being the longest sequence's (max_seqlen_q when packed). So the choice
+ * is the same in every kernel, and calls draw independent numbers when their offsets are at least ceil(Sk / 4) apart.
+ * The outputs are not written when there is nothing to compute. */
 /* Fields after workspace_bytes were added later: a struct_size that ends before them is accepted, what it lacks is
  * absent. */
 /* Lengths. Dense tensors, (B, H, S, D), and packed ones, (H, total, D) with cu_seqlens, may be mixed: a packed q over a

@@ -57,8 +57,9 @@ struct GeneralWave {
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
     const lds_ptr<const char> v_lane = v_tile + Layout::v_lane(lane);
     u32x4 v[head_dim_v / 32], p[4];
-    read_values<Layout>(v_lane, 0, v);
     weigh_tile<Element>(s, c, state, o, p);
+    if (fresh_arguments()->dropout_threshold != 0) drop_weights(work, row, lane_begin, p);
+    read_values<Layout>(v_lane, 0, v);
     accumulate_tile<Element, Layout>(v_lane, v, p, o);
   }
 
@@ -73,6 +74,7 @@ struct GeneralWave {
       factor = exp2(state.reference - reference);
       sum = fma(sum, factor, exp2(sink - reference));
     }
+    const float scale = fresh_arguments()->dropout_scale;
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
 #pragma unroll
@@ -88,7 +90,7 @@ struct GeneralWave {
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     u32x4 pieces[head_dim_v / 16];
-    pieces_of_row<Element>(empty ? 0.0f : factor * reciprocal(sum), o, pieces);
+    pieces_of_row<Element>(empty ? 0.0f : scale * factor * reciprocal(sum), o, pieces);
     if (write) {
       const Arguments args = fresh_arguments();
       const auto to = work.out_row(row);
@@ -115,8 +117,10 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
   const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
 
   GeneralWork work;
-  if (!find_general_work(work)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
+  if (__builtin_amdgcn_workgroup_id_x() == 0 && __builtin_amdgcn_workgroup_id_y() == 0 && item == 0)
+    store_dropout_state();
+  if (!find_general_work(work)) return;
   GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
                                                      item % kWaveLanes);
   GeneralStager<head_dim_qk, head_dim_v> stager(work, item);
@@ -137,6 +141,7 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
     wave.compute(tile, k, v);
   }
   wave.store();
+  store_kept(work, wave.row, wave.lane / 32);
 }
 
 }  // namespace flydsl::kernels

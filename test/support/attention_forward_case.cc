@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "test/support/float16.h"
 #include "test/support/library.h"
+#include "test/support/philox.h"
 
 namespace flydsl::test {
 
@@ -24,6 +26,16 @@ std::vector<uint16_t> AttentionCase::filled(int64_t heads, int64_t positions, in
     }
   }
   return values;
+}
+
+bool AttentionCase::keeps(int64_t b, int64_t h, int64_t i, int64_t j) const {
+  const auto halves = [](uint64_t value) {
+    return std::array{static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)};
+  };
+  const auto key = halves(seed), column = halves(offset + static_cast<uint64_t>(j / 4)),
+             row = halves(static_cast<uint64_t>((b * heads_q + h) * seq_q + i));
+  const auto words = philox_4x32_10(key, {column[0], column[1], row[0], row[1]});
+  return words[static_cast<size_t>(j % 4)] >= static_cast<double>(dropout_p) * 0x1p32;
 }
 
 void AttentionCase::fill_random(Random &random) {
@@ -162,6 +174,11 @@ ReferenceTerms terms_of(const AttentionCase &c, int64_t b) {
           c.alibi_slopes[static_cast<size_t>((per_batch ? b * c.heads_q : 0) + h)]);
     };
   }
+  if (c.dropout_p > 0) {
+    terms.dropout = [&c, b](int64_t, int64_t h, int64_t i, int64_t j) {
+      return c.keeps(b, h, i, j) ? 1 / (1 - static_cast<double>(c.dropout_p)) : 0;
+    };
+  }
   if (!c.sinks.empty()) {
     terms.sink = [&c](int64_t h) { return static_cast<double>(c.sinks[static_cast<size_t>(h)]); };
   }
@@ -207,6 +224,24 @@ AttentionResult run_attention(const AttentionCase &c) {
   if (keys.packed) params.max_seqlen_k = c.seq_k;
   const ScoreTerms terms(handle, c);
   terms.set(&params);
+  // Seed and offset in device memory: two that are read, two that are written.
+  DeviceTensor numbers(handle, FLYDSL_AOT_INT64, {4}, {}, 0);
+  numbers.set(std::vector<uint64_t>{c.seed, c.offset - 1000, 0, 0});
+  DeviceTensor kept(handle, FLYDSL_AOT_BOOL,
+                    c.want_kept ? std::vector<int64_t>{c.batches, c.heads_q, c.seq_q, c.seq_k}
+                                : std::vector<int64_t>{0, 0, 0, 0},
+                    c.place_kept, kOutputPoison);
+  params.dropout_p = c.dropout_p;
+  params.dropout_seed = c.random_on_device ? 77 : c.seed;
+  params.dropout_offset = c.random_on_device ? 1000 : c.offset;
+  if (c.random_on_device) {
+    uint64_t *const first = static_cast<uint64_t *>(numbers.tensor().data);
+    params.dropout_seed_device = first;
+    params.dropout_offset_device = first + 1;
+    params.dropout_seed_out = first + 2;
+    params.dropout_offset_out = first + 3;
+  }
+  if (c.want_kept) params.kept = kept.tensor();
 
   AttentionResult result;
   flydsl_aot_query_result query{};
@@ -227,6 +262,15 @@ AttentionResult run_attention(const AttentionCase &c) {
                           static_cast<uint16_t>(kOutputPoison), &result.stray_write);
   result.lse = rows.dense(lse.get<float>(), c.heads_q, 1, kLsePoison, &result.stray_write);
   result.outputs_untouched = out.untouched() && lse.untouched();
+  if (c.want_kept) {
+    result.kept = kept.get<uint8_t>();
+    if (result.stray_write.empty()) result.stray_write = kept.changed_outside();
+  }
+  if (c.random_on_device) {
+    const std::vector<uint64_t> all = numbers.get<uint64_t>();
+    result.used = {all[2], all[3]};
+    if (all[0] != c.seed || all[1] != c.offset - 1000) result.stray_write = "the seed was changed";
+  }
   if (result.stray_write.empty()) result.stray_write = out.changed_outside();
   if (result.stray_write.empty()) result.stray_write = lse.changed_outside();
   if (!c.want_lse) {
@@ -331,7 +375,8 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const bool exact = c.value_dim() == c.head_dim && (c.head_dim == 64 || c.head_dim == 128);
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
   const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
-                     !c.alibi_slopes.empty() || !c.sinks.empty();
+                     !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
+                     c.random_on_device || c.want_kept;
   const std::string kind =
       !exact || lengths || terms || left_hides(c)
           ? "_general"
@@ -363,6 +408,7 @@ std::string describe(const AttentionCase &c) {
   if (!c.visible.empty()) text.append(" boolean mask");
   if (!c.alibi_slopes.empty()) text.append(" ALiBi");
   if (!c.sinks.empty()) text.append(" sinks");
+  if (c.dropout_p > 0) text.append(" dropout ").append(std::to_string(c.dropout_p));
   return text + (c.want_lse ? "" : " without lse");
 }
 

@@ -49,6 +49,15 @@ struct AttentionCase {
   std::vector<float> alibi_slopes;  // (Hq) or (B, Hq)
   std::vector<float> sinks;         // (Hq)
   Placement place_bias, place_visible;
+  // Dropout. Seed and offset are given by the host, or with `random_on_device` by device memory, the
+  // offset then in two parts.
+  float dropout_p = 0;
+  uint64_t seed = 0, offset = 0;
+  bool random_on_device = false;
+  bool want_kept = false;
+  Placement place_kept;
+  // Whether weight (b, h, i, j) is kept, by the header's rule.
+  bool keeps(int64_t b, int64_t h, int64_t i, int64_t j) const;
 
   // q, k and v filled by functions of (batch, head, position, channel).
   using Fill = std::function<float(int64_t, int64_t, int64_t, int64_t)>;
@@ -74,7 +83,9 @@ struct AttentionResult {
   // length hold the poison 0xAB..., or are a stray write.
   std::vector<uint16_t> out;
   std::vector<float> lse;
-  std::string stray_write;  // empty: no byte outside out and lse was changed, and no input byte
+  std::vector<uint8_t> kept;   // dense (B, Hq, Sq, Sk); empty if not wanted
+  std::vector<uint64_t> used;  // seed and offset, if given by the device
+  std::string stray_write;     // empty: no byte outside out and lse was changed, and no input byte
   bool outputs_untouched = false;
 };
 

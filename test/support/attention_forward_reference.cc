@@ -117,7 +117,8 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
         for (int64_t j = 0; j < keys; ++j) {
           if (scores[static_cast<size_t>(j)] == -INFINITY)
             continue;  // not visible: whatever v holds
-          const double weight = std::exp(scores[static_cast<size_t>(j)] - maximum) / sum;
+          double weight = std::exp(scores[static_cast<size_t>(j)] - maximum) / sum;
+          if (terms.dropout) weight *= terms.dropout(b, h, i, j);
           const double *value = head_v.data() + j * value_dim;
           for (int64_t d = 0; d < value_dim; ++d) {
             out[d] += weight * value[d];

@@ -27,8 +27,10 @@ struct ReferenceTerms {
   std::function<bool(int64_t, int64_t, int64_t, int64_t)> visible;
   std::function<double(int64_t, int64_t)> slope;  // ALiBi, of (batch, head)
   std::function<double(int64_t)> sink;            // of the head
+  // What a weight is multiplied by on its way to v.
+  std::function<double(int64_t, int64_t, int64_t, int64_t)> dropout;
 
-  bool any() const { return softcap > 0 || bias || visible || slope || sink; }
+  bool any() const { return softcap > 0 || bias || visible || slope || sink || dropout; }
 };
 
 struct AttentionReference {

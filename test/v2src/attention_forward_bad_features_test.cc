@@ -299,6 +299,90 @@ TEST_F(AttentionTest, ScoreArguments) {
   EXPECT_GT(launch(params).softcap_ratio, 0.0f);
 }
 
+constexpr uint64_t kRandom = 0x800000000;
+
+const uint64_t *random_numbers(uint64_t where) {
+  return static_cast<const uint64_t *>(address(where));
+}
+
+const BadInput kDropout[] = {
+    {"p_1",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"dropout_p is 1", "below 1"},
+     [](Params &p) { p.dropout_p = 1; }},
+    {"p_negative",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"dropout_p is -0.5"},
+     [](Params &p) { p.dropout_p = -0.5f; }},
+    {"p_nan", FLYDSL_AOT_INVALID_ARGUMENT, {"dropout_p is"}, [](Params &p) { p.dropout_p = NAN; }},
+    {"seed_misaligned",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"dropout_seed_device is 0x800000004", "8 bytes"},
+     [](Params &p) { p.dropout_seed_device = random_numbers(kRandom + 4); }},
+    {"offset_in_place",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"dropout_offset_device and dropout_offset_out are the same"},
+     [](Params &p) {
+       p.dropout_offset_device = random_numbers(kRandom);
+       p.dropout_offset_out = static_cast<uint64_t *>(address(kRandom));
+     }},
+    {"kept_dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"kept is bf16", "must be bool"},
+     [](Params &p) {
+       p.kept = term(FLYDSL_AOT_BF16, {2, 6, 300, 500});
+     }},
+    {"kept_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"kept has Hq = 1", "must be 6"},
+     [](Params &p) {
+       p.kept = term(FLYDSL_AOT_BOOL, {2, 1, 300, 500});
+     }},
+    {"kept_broadcast",
+     FLYDSL_AOT_INVALID_STRIDE,
+     {"kept overlaps itself"},
+     [](Params &p) {
+       p.kept = term(FLYDSL_AOT_BOOL, {2, 6, 300, 500});
+       p.kept.strides[1] = 0;
+     }},
+    {"kept_in_lse",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"lse overlaps kept"},
+     [](Params &p) {
+       p.kept = term(FLYDSL_AOT_BOOL, {2, 6, 300, 500});
+       p.kept.data = address(kLse + 4);
+     },
+     true},
+};
+
+TEST_F(AttentionForwardBadFeatures, Dropout) {
+  expect_refused(kDropout);
+}
+
+TEST_F(AttentionTest, DropoutArguments) {
+  Params params = valid_params();
+  params.dropout_p = 0.25f;
+  params.dropout_seed = 0x123456789abcdef0;
+  params.dropout_offset = 42;
+  params.dropout_offset_device = random_numbers(kRandom);
+  params.dropout_seed_out = static_cast<uint64_t *>(address(kRandom + 8));
+  const auto kernarg = launch(params);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(kernarg.dropout_threshold, 1u << 30);
+  EXPECT_EQ(kernarg.dropout_scale, static_cast<float>(1 / 0.75));
+  EXPECT_EQ(kernarg.dropout_seed, 0x123456789abcdef0u);
+  EXPECT_EQ(kernarg.dropout_offset, 42u);
+  EXPECT_EQ(kernarg.dropout_seed_device, nullptr);
+  EXPECT_EQ(kernarg.dropout_offset_device, address(kRandom));
+  EXPECT_EQ(kernarg.dropout_seed_out, address(kRandom + 8));
+  EXPECT_EQ(kernarg.kept, nullptr);
+  // None: the exact instance, whatever the seed.
+  params = valid_params();
+  params.dropout_seed = 1;
+  EXPECT_EQ(launch(params).dropout_scale, 1.0f);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_none_direct_symbol");
+}
+
 TEST_F(AttentionTest, PackedArguments) {
   Params params = valid_params();
   pack_q(params);

@@ -1,6 +1,7 @@
 // A row of a general instance, for the slow path (exact.hip.h).
 #pragma once
 
+#include "attention_forward/general/dropout.hip.h"
 #include "attention_forward/general/partial_rows.hip.h"
 #include "attention_forward/general/scores.hip.h"
 #include "attention_forward/queries.hip.h"
@@ -43,8 +44,12 @@ struct GeneralRow {
     hide_masked(work, row, EachOfOne{score, key});
     return score;
   }
-  FLYDSL_DEVICE float kept(float weight, i32) const {
-    return weight;
+  FLYDSL_DEVICE float kept(float weight, i32 key) const {
+    const Arguments args = fresh_arguments();
+    if (args->dropout_threshold == 0) return weight;
+    return kept_quadruple(work, dropout_state(), row, key) >> key % 4 & 1
+               ? weight * args->dropout_scale
+               : 0.0f;
   }
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const Arguments args = fresh_arguments();

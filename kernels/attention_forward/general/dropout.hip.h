@@ -1,0 +1,90 @@
+// Dropout: which weights meet their values (the rule is in include/flydsl_aot/attention_forward.h). It
+// depends on the element's place in the problem only, not on tiles. Weights are scaled by 1 / (1 - p)
+// once, with the row.
+#pragma once
+
+#include "attention_forward/general/work.hip.h"
+#include "common/elements.hip.h"
+#include "common/philox.hip.h"
+
+namespace flydsl::kernels {
+
+FLYDSL_DEVICE u64 uniform(u64 value) {
+  return uniform(static_cast<u32>(value)) | static_cast<u64>(uniform(static_cast<u32>(value >> 32)))
+                                                << 32;
+}
+
+// Read where it is needed: four scalar registers less to keep.
+struct DropoutState {
+  u64 seed, offset;
+};
+FLYDSL_DEVICE DropoutState dropout_state() {
+  const Arguments args = fresh_arguments();
+  DropoutState state = {args->dropout_seed, args->dropout_offset};
+  if (args->dropout_seed_device)
+    state.seed = uniform(*(global_ptr<const u64>)args->dropout_seed_device);
+  if (args->dropout_offset_device)
+    state.offset += uniform(*(global_ptr<const u64>)args->dropout_offset_device);
+  return state;
+}
+
+// One bit a key of the four from 4 (key / 4) on, set if kept.
+FLYDSL_DEVICE u32 kept_quadruple(const GeneralWork &work, DropoutState state, i32 row, i32 key) {
+  const Arguments args = fresh_arguments();
+  const u64 keys = state.offset + static_cast<u32>(key) / 4;
+  const u64 rows = (static_cast<u64>(work.batch) * args->heads_q + work.head) * args->seq_q + row;
+  const u32x4 words =
+      philox_4x32_10(state.seed, u32x4{static_cast<u32>(keys), static_cast<u32>(keys >> 32),
+                                       static_cast<u32>(rows), static_cast<u32>(rows >> 32)});
+  const u32 threshold = args->dropout_threshold;
+  u32 kept = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) kept |= words[i] >= threshold ? 1u << i : 0u;
+  return kept;
+}
+
+// Clears the dropped ones of a tile's weights, whose order is that of weigh_tile; the lane's first key
+// is `first_key`.
+FLYDSL_DEVICE void drop_weights(const GeneralWork &work, i32 row, i32 first_key, u32x4 (&p)[4]) {
+  const DropoutState state = dropout_state();
+#pragma unroll
+  for (int quadruple = 0; quadruple < 8; ++quadruple) {
+    const u32 kept = kept_quadruple(work, state, row, first_key + 8 * quadruple);
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      const u32 low = kept >> 2 * pair & 1 ? 0xffffu : 0u;
+      const u32 high = kept >> (2 * pair + 1) & 1 ? 0xffff0000u : 0u;
+      p[quadruple / 2][quadruple % 2 * 2 + pair] &= low | high;
+    }
+    __builtin_amdgcn_sched_barrier(0);  // one at a time: eight would not fit the registers
+  }
+}
+
+// Writes the seed and offset that were used, once, for the caller's backward pass.
+FLYDSL_DEVICE void store_dropout_state() {
+  const Arguments args = fresh_arguments();
+  if (!args->dropout_seed_out && !args->dropout_offset_out) return;
+  const DropoutState state = dropout_state();
+  if (args->dropout_seed_out) *(global_ptr<u64>)args->dropout_seed_out = state.seed;
+  if (args->dropout_offset_out) *(global_ptr<u64>)args->dropout_offset_out = state.offset;
+}
+
+// Writes for every key of the lane's row whether it is kept: half a wave takes alternate quadruples.
+FLYDSL_DEVICE void store_kept(const GeneralWork &work, i32 row, u32 half) {
+  const Arguments args = fresh_arguments();
+  if (!args->kept || row >= work.seq_q) return;
+  const auto to = (global_ptr<u8>)args->kept + work.batch * args->kept_stride_b +
+                  work.head * args->kept_stride_h + row * args->kept_stride_q;
+  const i64 stride = args->kept_stride_k;
+  const DropoutState state = dropout_state();
+#pragma unroll 1
+  for (i32 key = static_cast<i32>(4 * half); key < work.seq_k; key += 8) {
+    const u32 kept = kept_quadruple(work, state, row, key);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (key + i < work.seq_k) to[(key + i) * stride] = static_cast<u8>(kept >> i & 1);
+    }
+  }
+}
+
+}  // namespace flydsl::kernels
