@@ -141,8 +141,30 @@ class Modeller {
     return machine;
   }
 
+  // The time that a place takes for a work-group, on average over those that it runs one after the
+  // other: only the first finds the instruction cache empty and starts together with its neighbours.
   Simulated simulate(const GroupTrace &group, const Constants &constants, double clock_hz,
                      const ModelOptions *detail = nullptr) {
+    const double residents = occupancy_.groups_per_compute_unit;
+    const double rounds = double(launch_.groups()) / (residents * launch_.facts.compute_units);
+    if (detail || rounds < 2)
+      return simulate_rounds(group, constants, clock_hz, 1, rounds >= 2, detail);
+    // Copies that share a compute unit end at different times. In steady state others follow at once:
+    // what counts is the time between the ends, one round after another.
+    Simulated steady = residents == 1
+                           ? simulate_rounds(group, constants, clock_hz, 1, true, nullptr)
+                           : simulate_rounds(group, constants, clock_hz, 3, true, nullptr);
+    constexpr double kManyRounds = 8;
+    if (rounds < kManyRounds) {
+      const Simulated first = simulate_rounds(group, constants, clock_hz, 1, false, nullptr);
+      steady.clocks += (first.clocks - steady.clocks) / rounds;
+    }
+    return steady;
+  }
+
+  // `rounds` 3: the first and the last only keep the neighbours busy.
+  Simulated simulate_rounds(const GroupTrace &group, const Constants &constants, double clock_hz,
+                            uint32_t rounds, bool warm_code, const ModelOptions *detail) {
     if (!costs_ || costs_of_ != &constants) {
       costs_ = std::make_unique<CostTable>(*launch_.program, constants);
       costs_of_ = &constants;
@@ -154,13 +176,27 @@ class Modeller {
       options.timeline = detail->timeline;
       options.timeline_limit = detail->timeline_limit;
     }
-    const std::vector<const GroupTrace *> residents(occupancy_.groups_per_compute_unit, &group);
+    const uint32_t count = occupancy_.groups_per_compute_unit;
+    const std::vector<const GroupTrace *> residents(count, &group);
+    options.successors.assign(size_t(rounds - 1) * count, &group);
+    options.warm_code = warm_code;
     Simulated result;
     result.unit =
         simulate_compute_unit(*launch_.program, *costs_, residents, constants, path, options);
-    result.clocks = std::max({result.unit.clocks, path.drained(), 1.0});
-    result.hbm_bytes = path.hbm_bytes() / occupancy_.groups_per_compute_unit;
-    result.l2_bytes = path.l2_bytes() / occupancy_.groups_per_compute_unit;
+    double clocks = result.unit.clocks;
+    if (rounds > 1) {
+      std::vector<double> ends = result.unit.group_end;
+      std::sort(ends.begin(), ends.end());
+      clocks = ends[2 * count - 1] - ends[count - 1];
+      for (double *busy :
+           {&result.unit.matrix_busy, &result.unit.vector_busy, &result.unit.transcendental_busy,
+            &result.unit.scalar_busy, &result.unit.lds_busy, &result.unit.vector_memory_busy})
+        *busy /= rounds;
+    }
+    result.unit.clocks = clocks;
+    result.clocks = std::max({clocks, path.drained() / rounds, 1.0});
+    result.hbm_bytes = path.hbm_bytes() / (rounds * count);
+    result.l2_bytes = path.l2_bytes() / (rounds * count);
     return result;
   }
 
