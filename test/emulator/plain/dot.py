@@ -5,7 +5,7 @@ Floating-point sums are rounded after each product, in the printed order; produc
 
 import fp
 from fp import BF16, F16, F32
-from machine import M32, Instruction, Operand, raw, signed, write_lane
+from machine import M32, Instruction, raw, signed, write_lane
 from vector import valu
 
 TABLE = {}
@@ -50,6 +50,7 @@ class Packed:
 
     def __init__(self, name, kind, is_signed=False, since=None):
         self.name, self.kind, self.is_signed, self.since = name, kind, is_signed, since
+        self.kinds = {"f16": "ppf", "bf16": "BBf"}.get(kind, "uuu")
         TABLE[name] = self
 
     def make(self, g):
@@ -59,8 +60,9 @@ class Packed:
             if choice < 0.12 and not scalars:
                 operands.append(g.scalar_register(1))
                 scalars = 1
-            elif choice < 0.25 and (i == 2 or self.kind not in ("f16", "bf16")):
-                operands.append(Operand("i", r.randrange(-16, 65)))
+            elif choice < 0.25:
+                floating = self.kind in ("f16", "bf16")
+                operands.append(g.constant(("f" if i == 2 else "h") if floating else "w", False))
             else:
                 operands.append(g.vector_register(1))
         modifiers = {}
@@ -78,7 +80,7 @@ class Packed:
     def run(self, state, inst):
         dst, sources = inst.o[0], inst.o[1:]
         for lane in state.active():
-            a, b, c = (raw(state, o, "u", lane) for o in sources)
+            a, b, c = (raw(state, o, kind, lane) for o, kind in zip(sources, self.kinds))
             write_lane(state, dst, lane, self.value(state.mode, inst.m, a, b, c), 1)
             state.approximate.pop((dst.index, lane), None)
 
@@ -121,7 +123,7 @@ def accumulate_float(name, fmt, **flags):
         value = float_sum(fmt, pairs, c, False)
         return fp.finish(fp.Rules(F32, env.state.mode), value, env.clamp, 0)
 
-    valu(name, "u", "uuf", lane, "e32 e64 dpp", reads_dst=True, no_mods=True, int_clamp=True, **flags)
+    valu(name, "u", ("p" if fmt is F16 else "B") * 2 + "f", lane, "e32 e64 dpp", reads_dst=True, no_mods=True, int_clamp=True, **flags)
 
 
 accumulate_float("v_dot2c_f32_f16", F16)

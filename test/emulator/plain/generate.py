@@ -71,11 +71,10 @@ class Generator:
         return Operand(file, self.r.randrange(0, limit - words + 1, align), words)
 
     def apart(self, sizes):
-        """Registers for each size: the first, the destination, overlaps no other and leaves v28 to v31 alone."""
+        """Registers for each size: the first, the destination, overlaps no other; v28 to v31 are left alone."""
         r, placed = self.r, []
         for words in sizes:
-            ranges = [range(0, 28)] if not placed and words <= 28 else [range(32, VECTORS)] if not placed else [
-                range(0, VECTORS)]
+            ranges = (range(0, 28), range(32, 64))[:1 if not placed and words <= 28 else 2]
             starts = [s for part in ranges for s in range(part.start, part.stop - words + 1, 2 if words > 1 else 1)
                       if not placed or s + words <= placed[0].index or s >= placed[0].index + placed[0].words]
             placed.append(Operand("v", r.choice(starts), words))

@@ -13,6 +13,7 @@ MEMORY_ADDRESS = 0x200000000000
 VCC, M0, EXEC = 106, 124, 126
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 FLOAT = {"f": fp.F32, "d": fp.F64, "h": fp.F16, "b": fp.BF16}
+PACKED = {"p": fp.F16, "B": fp.BF16}  # two in 32 bits; a floating constant is the low one, the high one is 0
 
 
 def signed(x, bits):
@@ -95,7 +96,7 @@ INVERSE_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 
 def inline_constant(written, kind):
     """Bits of an inline floating constant for an operand of this type."""
-    fmt = FLOAT.get(kind) or (fp.F64 if kind in "qQ" else fp.F32)
+    fmt = FLOAT.get(kind) or PACKED.get(kind) or (fp.F64 if kind in "qQ" else fp.F32)
     if written.startswith("0.15915494"):
         return INVERSE_TWO_PI[fmt.bits]
     return fp.from_real(fmt, INLINE_FLOAT[written])

@@ -150,7 +150,7 @@ class Env:
         self.saturate = state.mode >> fp.FP16_OVFL & 1
         self.op_sel = (inst.m.get("op_sel", []) + [0] * 4)[:4]
         self.old = read_wide(state, inst.o[0], lane, row.words)
-        self.s = [modified(read_wide(state, o, lane, w), o, "f") if k == "f" else read_wide(state, o, lane, w)
+        self.s = [modified(read_wide(state, o, lane, w, k), o, "f") if k == "f" else read_wide(state, o, lane, w, k)
                   for o, (k, w) in zip(inst.o[1:], row.sources)]
 
     def put(self, value, bits, place):
@@ -167,15 +167,16 @@ class Env:
         return self.op_sel[0] + 2 * self.op_sel[1]
 
 
-def read_wide(state, operand, lane, words):
+def read_wide(state, operand, lane, words, kind="u"):
     if words == 1:
-        return raw(state, operand, "f" if operand.kind == "c" else "u", lane)
+        return raw(state, operand, kind if operand.kind == "c" else "u", lane)
     file = state.v if operand.kind == "v" else state.a
     return sum(file[operand.index + w][lane] << 32 * w for w in range(words))
 
 
 class Row:
-    """words: registers of the destination; sources: (kind, registers), kind f for fp32 with modifiers, u otherwise.
+    """words: registers of the destination; sources: (kind, registers), kind f for fp32 with modifiers, p and B for two
+    fp16 and bf16, u otherwise.
 
     select: the op_sel bits that mean something, in the order of the text.
     """
@@ -204,7 +205,7 @@ class Row:
                 if words == 1 and choice < 0.1 and not scalars:
                     operands[i + 1], scalars = g.scalar_register(1), 1
                 elif words == 1 and choice < 0.2:
-                    operands[i + 1] = g.constant("f" if kind == "f" else "w", False)
+                    operands[i + 1] = g.constant("w" if kind == "u" else "f", False)
             for operand, (kind, _) in zip(operands[1:], self.sources):
                 if kind == "f" and operand.kind in "vs":
                     operand.neg, operand.abs = g.r.random() < 0.25, g.r.random() < 0.25
@@ -288,6 +289,7 @@ def define_narrowing(small_name, wide_name):
     small = lambda env: small_format(small_name, env.processor)  # noqa: E731
     base = f"{small_name}_{wide_name}"
     single = wide_name == "f32"
+    pair = "p" if wide_name == "f16" else "B"
 
     def pack(env, sources, scale, random=None):
         """One result after another; each takes the next random number."""
@@ -318,20 +320,20 @@ def define_narrowing(small_name, wide_name):
         Row(f"v_cvt_scalef32_pk_{base}", 1, [("f", 1), ("f", 1), ("f", 1)], select,
             lambda env: env.put(pack(env, env.s[:2], env.s[2]), bits, place(env)))
     elif small_name == "fp4":
-        Row(f"v_cvt_scalef32_pk_{base}", 1, [("u", 1), ("f", 1)], select,
+        Row(f"v_cvt_scalef32_pk_{base}", 1, [(pair, 1), ("f", 1)], select,
             lambda env: env.put(pack(env, elements(env.s[0], 2), env.s[1]), bits, place(env)))
     else:
-        Row(f"v_cvt_scalef32_pk_{base}", 1, [("u", 1), ("f", 1)], "001",
+        Row(f"v_cvt_scalef32_pk_{base}", 1, [(pair, 1), ("f", 1)], "001",
             lambda env: env.put(pack(env, elements(env.s[0], 2), env.s[1]), bits, env.op_sel[2]))
     if small_name == "fp4":
-        Row(f"v_cvt_scalef32_sr_pk_{base}", 1, [("u", 2 if single else 1), ("u", 1), ("f", 1)], "0011",
+        Row(f"v_cvt_scalef32_sr_pk_{base}", 1, [("u", 2) if single else (pair, 1), ("u", 1), ("f", 1)], "0011",
             lambda env: env.put(pack(env, elements(env.s[0], 2), env.s[2], env.s[1]), 8, env.target_byte))
     else:
         def one(env):
             x = env.s[0] if single else elements(env.s[0], 2)[env.op_sel[0]]
             return env.put(pack(env, [x], env.s[2], env.s[1]), 8, env.target_byte)
 
-        Row(f"v_cvt_scalef32_sr_{base}", 1, [("f" if single else "u", 1), ("u", 1), ("f", 1)],
+        Row(f"v_cvt_scalef32_sr_{base}", 1, [("f" if single else pair, 1), ("u", 1), ("f", 1)],
             "0011" if single else "1011", one)
 
 

@@ -170,7 +170,7 @@ def packed_fmac(env, a, b, c):
     return value
 
 
-valu("v_pk_fmac_f16", "u", "uuu", packed_fmac, "e32 e64 dpp sdwa", reads_dst=True, no_mods=True, int_clamp=True,
+valu("v_pk_fmac_f16", "u", "ppp", packed_fmac, "e32 e64 dpp sdwa", reads_dst=True, no_mods=True, int_clamp=True,
      plain_sdwa=True)
 
 
