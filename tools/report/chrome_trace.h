@@ -8,8 +8,8 @@
 
 namespace flydsl::tools {
 
-// A process a SIMD with a track for each of its waves, and one process with a track for each unit. Of
-// the events at most `limit`, the earliest.
+// A process a SIMD with a track for each of its waves, and a process a unit; a clock is shown as a
+// microsecond. Of the events at most `limit`, the earliest.
 std::string chrome_trace(const TimingReport &report, size_t limit);
 
 }  // namespace flydsl::tools
