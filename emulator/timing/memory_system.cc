@@ -103,7 +103,10 @@ class Levels {
       const uint64_t line = wave.lines[use.first_line + n];
       CacheTags &nearest = use.kind == MemoryKind::kScalarLoad ? scalar_[event.compute_unit]
                                                                : l1_[event.compute_unit];
-      if (!store && nearest.access(line, event.step).hit) continue;
+      // Neighbours on a compute unit drift apart: what one of them brought in, the other finds in the
+      // L2. (MemoryPath gives copies addresses of their own for the same reason.)
+      const uint64_t own = line ^ uint64_t(event.group) << 57;
+      if (!store && nearest.access(own, event.step).hit) continue;
       const CacheTags::Found found = l2_.access(line, event.step, store);
       if (store) {
         ++counts.stored;
