@@ -19,6 +19,10 @@ endif()
 set(FLYDSL_AOT_DEVICE_FLAGS
   -x hip --cuda-device-only --no-gpu-bundle-output -nogpulib -nogpuinc -O3 -std=c++20
   -mcode-object-version=5 -fno-slp-vectorize -Wall -Wextra -Werror)
+if(FLYDSL_AOT_KERNEL_LINES)
+  list(APPEND FLYDSL_AOT_DEVICE_FLAGS
+    -gline-tables-only -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -fdebug-compilation-dir=.)
+endif()
 
 execute_process(COMMAND ${FLYDSL_AOT_DEVICE_CXX} -dumpversion
   OUTPUT_VARIABLE device_version OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE result)

@@ -17,7 +17,7 @@ h1 { font-size: 1.4em; margin-bottom: 0; } h2 { font-size: 1.1em; margin-top: 2e
 table { border-collapse: collapse; } td, th { padding: 1px 10px 1px 0; text-align: left; vertical-align: top; }
 td.n, th.n { text-align: right; } .label { background: #fff3cd; padding: 4px 8px; display: inline-block; }
 .bar { display: inline-block; height: 12px; background: #1f4e8c; vertical-align: middle; }
-pre { background: #f6f6f6; padding: 8px; overflow-x: auto; }
+pre { background: #f6f6f6; padding: 8px; white-space: pre-wrap; }
 .code { font: 12px/1.35 monospace; } .code td { white-space: pre; } .source td { color: #777; padding-top: 6px; }
 )";
 
