@@ -10,41 +10,67 @@
 namespace flydsl::emu::timing {
 namespace {
 
-constexpr char kAxisName[] = "xyz";
-
-uint64_t groups_of(const uint32_t grid[3]) {
-  return uint64_t(grid[0]) * grid[1] * grid[2];
-}
-uint64_t linear_of(const uint32_t grid[3], const uint32_t at[3]) {
-  return at[0] + uint64_t(grid[0]) * (at[1] + uint64_t(grid[1]) * at[2]);
-}
+// An axis that needs more points is not smooth. Periods of x that are looked at, and tried.
+constexpr size_t kMostPoints = 13;
+constexpr uint32_t kMostLooks = 24, kMostPeriods = 3;
 
 class Chooser {
  public:
   Chooser(const uint32_t grid[3], const MeasureWork &measure, const SampleLimits &limits)
       : measure_(measure), limits_(limits) {
-    std::copy(grid, grid + 3, rule_.grid);
+    set_period(grid[0], grid[0]);
+    rule_.size[2] = grid[1];
+    rule_.size[3] = grid[2];
   }
 
   SampleRule choose() {
-    const uint64_t groups = groups_of(rule_.grid);
-    if (groups <= limits_.all_groups) {
-      for (int axis = 0; axis < 3; ++axis)
-        for (uint32_t n = 0; n < rule_.grid[axis]; ++n) rule_.at[axis].push_back(n);
+    if (rule_.groups() <= limits_.all_groups) {
+      for (int axis = 0; axis < kAxes; ++axis)
+        for (uint32_t n = 0; n < rule_.size[axis]; ++n) rule_.at[axis].push_back(n);
       if (combine()) return rule_;
     }
-    for (int axis = 0; axis < 3; ++axis) rule_.at[axis] = points_along(axis);
-    if (!combine()) {
-      // Not all combinations can be had: their ends and middles.
-      for (auto &points : rule_.at)
-        if (points.size() > 3) points = {points.front(), points[points.size() / 2], points.back()};
-      if (!combine()) scatter();
+    if (fits()) return rule_;
+    const uint32_t x = rule_.size[0];
+    uint32_t looks = 0, tried = 0;
+    for (uint32_t period = 2; period <= x / 2 && tried < kMostPeriods; ++period) {
+      if (x % period || looks == kMostLooks || !may_measure() || !know({0, period})) continue;
+      ++looks;
+      if (difference(work_[0], work_[period]) > limits_.constant_tolerance) continue;
+      ++tried;
+      set_period(x, period);
+      if (fits()) return rule_;
     }
-    if (!rule_.scattered && !holds()) scatter();
+    set_period(x, x);
+    scatter();
     return rule_;
   }
 
  private:
+  void set_period(uint32_t x, uint32_t period) {
+    rule_.size[0] = period;
+    rule_.size[1] = x / period;
+  }
+
+  // Finds the points of a rule; does it hold?
+  bool fits() {
+    std::fill(base_, base_ + kAxes, 0);
+    for (int axis = 0; axis < kAxes; ++axis) {
+      rule_.at[axis] = points_along(axis);
+      // The next axes are looked at where there is most work: a short row hides what they change.
+      base_[axis] = *std::max_element(rule_.at[axis].begin(), rule_.at[axis].end(),
+                                      [&](uint32_t a, uint32_t b) {
+                                        return work_[on_axis(axis, a)] < work_[on_axis(axis, b)];
+                                      });
+    }
+    if (!combine()) {
+      // Not all combinations can be had: their ends and middles.
+      for (auto &points : rule_.at)
+        if (points.size() > 3) points = {points.front(), points[points.size() / 2], points.back()};
+      if (!combine()) return false;
+    }
+    return holds();
+  }
+
   // Work of these, where it is not known yet. False when some of it cannot be had.
   bool know(const std::vector<uint64_t> &groups) {
     std::vector<uint64_t> wanted;
@@ -62,19 +88,25 @@ class Chooser {
     return std::all_of(groups.begin(), groups.end(),
                        [&](uint64_t group) { return work_.count(group) != 0; });
   }
-  bool may_measure() const { return spent_ < limits_.work && work_.size() < limits_.samples; }
+  bool may_measure() const { return spent_ < limits_.work; }
 
+  uint64_t linear_of(const uint32_t at[kAxes]) const {
+    uint64_t linear = 0;
+    for (int axis = kAxes; axis-- > 0;) linear = linear * rule_.size[axis] + at[axis];
+    return linear;
+  }
   uint64_t on_axis(int axis, uint32_t n) const {
-    uint32_t at[3] = {};
+    uint32_t at[kAxes];
+    std::copy(base_, base_ + kAxes, at);
     at[axis] = n;
-    return linear_of(rule_.grid, at);
+    return linear_of(at);
   }
   static double difference(double a, double b) {
     return std::abs(a - b) / std::max({std::abs(a), std::abs(b), 1.0});
   }
 
   std::vector<uint32_t> points_along(int axis) {
-    const uint32_t n = rule_.grid[axis];
+    const uint32_t n = rule_.size[axis];
     if (n == 1) return {0};
     std::vector<uint32_t> points = {0, n / 2, n - 1};
     points.erase(std::unique(points.begin(), points.end()), points.end());
@@ -86,7 +118,7 @@ class Chooser {
           return difference(work_[group], first) <= limits_.constant_tolerance;
         }))
       return {0};
-    for (size_t k = 0; k + 1 < points.size();) {
+    for (size_t k = 0; k + 1 < points.size() && points.size() < kMostPoints;) {
       const uint32_t left = points[k], right = points[k + 1], middle = left + (right - left) / 2;
       ++k;
       if (middle == left || !may_measure() || !know({on_axis(axis, middle)})) continue;
@@ -100,15 +132,19 @@ class Chooser {
   }
 
   bool combine() {
-    if (rule_.at[0].size() * rule_.at[1].size() * rule_.at[2].size() > limits_.samples)
-      return false;
+    size_t combinations = 1;
+    for (const auto &points : rule_.at) combinations *= points.size();
+    if (combinations > limits_.samples) return false;
     rule_.samples.clear();
-    for (const uint32_t z : rule_.at[2])
-      for (const uint32_t y : rule_.at[1])
-        for (const uint32_t x : rule_.at[0]) {
-          const uint32_t at[3] = {x, y, z};
-          rule_.samples.push_back(linear_of(rule_.grid, at));
-        }
+    for (size_t n = 0; n < combinations; ++n) {
+      uint32_t at[kAxes];
+      size_t rest = n;
+      for (int axis = 0; axis < kAxes; ++axis) {
+        at[axis] = rule_.at[axis][rest % rule_.at[axis].size()];
+        rest /= rule_.at[axis].size();
+      }
+      rule_.samples.push_back(linear_of(at));
+    }
     return know(rule_.samples);
   }
 
@@ -117,11 +153,14 @@ class Chooser {
     std::vector<double> work;
     for (const uint64_t sample : rule_.samples) work.push_back(work_[sample]);
     const double most = work.empty() ? 1 : *std::max_element(work.begin(), work.end());
+    rule_.held_out = 0;
+    rule_.held_out_error = 0;
     Random random(0x5eed);
     std::vector<uint64_t> groups;
     for (uint32_t n = 0; n < limits_.held_out; ++n) {
-      const uint64_t group = random.below(groups_of(rule_.grid));
-      if (!work_.count(group)) groups.push_back(group);
+      const uint64_t group = random.below(rule_.groups());
+      if (std::find(rule_.samples.begin(), rule_.samples.end(), group) == rule_.samples.end())
+        groups.push_back(group);
     }
     if (spent_ < limits_.work) (void)know(groups);
     for (const uint64_t group : groups) {
@@ -139,7 +178,7 @@ class Chooser {
     rule_.samples.clear();
     Random random(0xd15c);
     for (uint32_t n = 0; n < limits_.scattered; ++n) {
-      const uint64_t group = random.below(groups_of(rule_.grid));
+      const uint64_t group = random.below(rule_.groups());
       if (!work_.count(group) && spent_ >= limits_.work) continue;
       if (know({group})) rule_.samples.push_back(group);
     }
@@ -153,6 +192,7 @@ class Chooser {
   const MeasureWork &measure_;
   const SampleLimits &limits_;
   SampleRule rule_;
+  uint32_t base_[kAxes] = {};  // on the line along which an axis is looked at
   std::map<uint64_t, double> work_;
   double spent_ = 0;
 };
@@ -167,17 +207,16 @@ std::pair<uint32_t, double> locate(const std::vector<uint32_t> &points, uint32_t
 
 }  // namespace
 
-uint32_t SampleRule::shares(uint64_t linear, Share out[8]) const {
+uint32_t SampleRule::shares(uint64_t linear, Share out[1 << kAxes]) const {
   if (scattered) {
     out[0] = {uint32_t(Random(linear).below(samples.size())), 1};
     return 1;
   }
-  const uint32_t position[3] = {uint32_t(linear % grid[0]), uint32_t(linear / grid[0] % grid[1]),
-                                uint32_t(linear / (uint64_t(grid[0]) * grid[1]))};
   uint32_t count = 1, pitch = 1;
   out[0] = {0, 1};
-  for (int axis = 0; axis < 3; ++axis) {
-    const auto [below, share] = locate(at[axis], position[axis]);
+  for (int axis = 0; axis < kAxes; ++axis) {
+    const auto [below, share] = locate(at[axis], uint32_t(linear % size[axis]));
+    linear /= size[axis];
     for (uint32_t n = 0, before = count; n < before; ++n) {
       Share upper = out[n];
       out[n].sample += below * pitch;
@@ -193,7 +232,7 @@ uint32_t SampleRule::shares(uint64_t linear, Share out[8]) const {
 }
 
 double SampleRule::value(const std::vector<double> &of_samples, uint64_t linear) const {
-  Share share[8];
+  Share share[1 << kAxes];
   double sum = 0;
   for (uint32_t n = shares(linear, share); n-- > 0;)
     sum += share[n].share * of_samples[share[n].sample];
@@ -203,49 +242,54 @@ double SampleRule::value(const std::vector<double> &of_samples, uint64_t linear)
 std::vector<double> SampleRule::weights() const {
   std::vector<double> result(samples.size());
   if (scattered) {
-    const double groups = double(groups_of(grid));
-    std::fill(result.begin(), result.end(), groups / double(samples.size()));
+    std::fill(result.begin(), result.end(), double(groups()) / double(samples.size()));
     return result;
   }
-  std::vector<double> along[3];
-  for (int axis = 0; axis < 3; ++axis) {
+  std::vector<double> along[kAxes];
+  for (int axis = 0; axis < kAxes; ++axis) {
     along[axis].resize(at[axis].size());
     if (at[axis].size() == 1) {
-      along[axis][0] = grid[axis];
+      along[axis][0] = size[axis];
       continue;
     }
-    for (uint32_t n = 0; n < grid[axis]; ++n) {
+    for (uint32_t n = 0; n < size[axis]; ++n) {
       const auto [below, share] = locate(at[axis], n);
       along[axis][below] += 1 - share;
       along[axis][below + 1] += share;
     }
   }
-  size_t sample = 0;
-  for (const double z : along[2])
-    for (const double y : along[1])
-      for (const double x : along[0]) result[sample++] = x * y * z;
+  for (size_t sample = 0; sample < result.size(); ++sample) {
+    result[sample] = 1;
+    size_t rest = sample;
+    for (const auto &weights_along : along) {
+      result[sample] *= weights_along[rest % weights_along.size()];
+      rest /= weights_along.size();
+    }
+  }
   return result;
 }
 
 std::string SampleRule::text() const {
-  const uint64_t groups = groups_of(grid);
   std::string s =
-      std::to_string(samples.size()) + " of " + std::to_string(groups) + " work-groups simulated";
-  if (samples.size() == groups) return s;
+      std::to_string(samples.size()) + " of " + std::to_string(groups()) + " work-groups simulated";
+  if (samples.size() == groups()) return s;
   if (scattered) {
-    s += ", picked at random; each of the others stands like one of them, because their work is no "
-         "smooth function of the grid";
+    s += ", picked at random; each of the others stands like one of them, because their work is "
+         "no smooth function of the grid";
     return s;
   }
+  const std::string period = std::to_string(size[0]);
+  const std::string names[kAxes] = {size[1] == 1 ? "x" : "x modulo " + period, "x / " + period, "y",
+                                    "z"};
   std::string equal;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (grid[axis] == 1) continue;
+  for (int axis = 0; axis < kAxes; ++axis) {
+    if (size[axis] == 1) continue;
     if (at[axis].size() == 1) {
-      equal += std::string(equal.empty() ? "" : ", ") + kAxisName[axis];
+      equal += (equal.empty() ? "" : ", ") + names[axis];
       continue;
     }
-    s += std::string("; along ") + kAxisName[axis];
-    if (at[axis].size() == grid[axis]) {
+    s += "; along " + names[axis];
+    if (at[axis].size() == size[axis]) {
       s += " all";
       continue;
     }

@@ -207,12 +207,23 @@ LaunchFacts read_facts(Reader &in) {
   return facts;
 }
 
+void write_points(Writer &out, const std::vector<uint32_t> &points) {
+  out.number(points.size());
+  for (const uint32_t point : points) out.number(point);
+}
+std::vector<uint32_t> read_points(Reader &in) {
+  std::vector<uint32_t> points;
+  for (uint64_t left = in.count(1024); in.good() && left; --left)
+    points.push_back(uint32_t(in.count()));
+  return points;
+}
+
+// All but the period of x, which ends the file where there is one.
 void write_rule(Writer &out, const SampleRule &rule) {
-  for (const uint32_t n : rule.grid) out.number(n);
-  for (const auto &points : rule.at) {
-    out.number(points.size());
-    for (const uint32_t point : points) out.number(point);
-  }
+  out.number(uint64_t(rule.size[0]) * rule.size[1]);
+  out.number(rule.size[2]);
+  out.number(rule.size[3]);
+  for (const int axis : {0, 2, 3}) write_points(out, rule.at[axis]);
   out.number(rule.scattered);
   out.number(rule.samples.size());
   for (const uint64_t sample : rule.samples) out.number(sample);
@@ -222,20 +233,39 @@ void write_rule(Writer &out, const SampleRule &rule) {
 
 SampleRule read_rule(Reader &in) {
   SampleRule rule;
-  for (uint32_t &n : rule.grid) n = uint32_t(in.count());
-  uint64_t combinations = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    for (uint64_t left = in.count(1024); in.good() && left; --left)
-      rule.at[axis].push_back(uint32_t(in.count()));
-    combinations *= rule.at[axis].size();
-  }
+  for (const int axis : {0, 2, 3}) rule.size[axis] = uint32_t(in.count());
+  for (const int axis : {0, 2, 3}) rule.at[axis] = read_points(in);
+  rule.at[1] = {0};
   rule.scattered = in.number() != 0;
   for (uint64_t left = in.count(1 << 20); in.good() && left; --left)
     rule.samples.push_back(in.number());
   rule.held_out_error = in.real();
   rule.held_out = uint32_t(in.count());
-  if (rule.samples.empty() || (!rule.scattered && rule.samples.size() != combinations)) in.bad();
   return rule;
+}
+
+void write_period(Writer &out, const SampleRule &rule) {
+  if (rule.size[1] == 1) return;
+  out.number(rule.size[0]);
+  write_points(out, rule.at[1]);
+}
+
+void read_period(Reader &in, SampleRule &rule) {
+  if (in.at_end()) return;
+  const uint64_t period = in.count(rule.size[0]);
+  if (period == 0 || rule.size[0] % period) return in.bad();
+  rule.size[1] = uint32_t(rule.size[0] / period);
+  rule.size[0] = uint32_t(period);
+  rule.at[1] = read_points(in);
+}
+
+bool consistent(const SampleRule &rule) {
+  uint64_t combinations = 1;
+  for (int axis = 0; axis < kAxes; ++axis) {
+    if (rule.size[axis] == 0) return false;
+    combinations *= rule.at[axis].size();
+  }
+  return !rule.samples.empty() && (rule.scattered || rule.samples.size() == combinations);
 }
 
 }  // namespace
@@ -251,6 +281,7 @@ bool save_launch(const RecordedLaunch &launch, const std::string &path, std::str
   write_groups(out, launch.streams);
   write_groups(out, launch.other_xcds);
   out.real(launch.footprint_bytes);
+  write_period(out, launch.rule);
   std::FILE *const file = std::fopen(path.c_str(), "wb");
   const bool written =
       file && std::fwrite(out.bytes.data(), 1, out.bytes.size(), file) == out.bytes.size();
@@ -286,7 +317,9 @@ bool load_launch(const std::string &path, RecordedLaunch *launch, std::string *e
     launch->streams = read_groups(in, ops);
     launch->other_xcds = read_groups(in, ops);
     launch->footprint_bytes = in.real();
-    if (launch->samples.size() != launch->rule.samples.size()) in.bad();
+    read_period(in, launch->rule);
+    if (!consistent(launch->rule) || launch->samples.size() != launch->rule.samples.size())
+      in.bad();
   }
   if (in.good() && in.at_end()) return true;
   *error = path + ": the recorded launch is damaged";

@@ -47,9 +47,11 @@ const std::string kLinear = loop("s_lshl_b32 s10, s2, 1\ns_add_u32 s10, s10, 8")
 // Longer up to x = 20, then equal.
 const std::string kKink =
     loop("s_min_u32 s10, s2, 20\ns_lshl_b32 s10, s10, 2\ns_add_u32 s10, s10, 8");
-// Not smooth at all: bits of x reversed.
+// Not smooth at all.
 const std::string kRough =
-    loop("s_brev_b32 s10, s2\ns_lshr_b32 s10, s10, 25\ns_add_u32 s10, s10, 8");
+    loop("s_mul_i32 s10, s2, 37\ns_and_b32 s10, s10, 127\ns_add_u32 s10, s10, 8");
+// Heads flattened into x.
+const std::string kFlat = loop("s_and_b32 s10, s2, 15\ns_lshl_b32 s10, s10, 3\ns_add_u32 s10, s10, 8");
 
 class ModelledLaunch : public Launch {
  protected:
@@ -119,7 +121,8 @@ TEST_F(ModelledLaunch, ExtrapolationAgainstFullSimulation) {
       {"equal", &kEqual, 60, 20, 1, 1e-9},
       {"linear", &kLinear, 60, 20, 3, 0.02},
       {"kink", &kKink, 60, 20, 12, 0.02},
-      {"rough", &kRough, 128, 20, 24, 0.25},
+      {"flat", &kFlat, 800, 1, 3, 0.02},
+      {"rough", &kRough, 128, 20, 40, 0.15},
   };
   for (const Extrapolation &c : cases) {
     build_for(*c.assembly, c.x, c.y);

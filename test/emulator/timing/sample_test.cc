@@ -75,7 +75,7 @@ TEST(Sample, EqualWorkNeedsOneWorkGroup) {
   const Chosen c = choose({{64, 16, 16}}, [](uint32_t, uint32_t, uint32_t) { return 1000.0; });
   EXPECT_EQ(c.rule.samples, std::vector<uint64_t>{0});
   EXPECT_EQ(c.worst, 0);
-  EXPECT_LE(c.measured, 1u + 2 * 3 + 3);
+  EXPECT_LE(c.measured, 1u + 2 * 3 + 5);
 }
 
 TEST(Sample, LinearWorkIsExact) {
@@ -115,8 +115,32 @@ TEST(Sample, WorkWithoutARuleIsScattered) {
   EXPECT_TRUE(c.rule.scattered);
   EXPECT_GT(c.rule.held_out_error, 0.06);
   EXPECT_LE(c.rule.samples.size(), SampleLimits().scattered);
-  // 24 samples of a uniform distribution: a standard deviation of its mean is 9 %.
-  EXPECT_LT(c.sum_error, 0.3);
+  // 40 samples of a uniform distribution: a standard deviation of its mean is 7 %.
+  EXPECT_LT(c.sum_error, 0.2);
+}
+
+// Tiles of causal attention with the heads flattened into the same axis.
+TEST(Sample, ThePeriodOfAFlattenedAxisIsFound) {
+  for (const uint32_t tiles : {7u, 16u, 32u, 64u, 100u}) {
+    const Chosen c = choose({{tiles * 48, 1, 1}}, [&](uint32_t x, uint32_t, uint32_t) {
+      return 200 + 100.0 * (x % tiles);
+    });
+    EXPECT_FALSE(c.rule.scattered) << tiles;
+    EXPECT_LT(c.worst, 1e-12) << tiles;
+    EXPECT_LT(c.measured, 60u) << tiles;
+    EXPECT_NE(c.rule.text().find("along x modulo " + std::to_string(tiles) + " linear between 0"),
+              std::string::npos)
+        << c.rule.text();
+  }
+}
+
+// The same with sequences of different lengths behind the heads.
+TEST(Sample, APeriodBesideAnotherAxis) {
+  const Chosen c = choose({{16 * 12, 20, 1}}, [](uint32_t x, uint32_t y, uint32_t) {
+    return 100 + 50.0 * (x % 16) * (1 + y);
+  });
+  EXPECT_FALSE(c.rule.scattered);
+  EXPECT_LT(c.worst, 1e-12);
 }
 
 TEST(Sample, SmallGridsAreSimulatedInFull) {
