@@ -2,7 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,8 @@ struct Pipe {
   }
 };
 
+constexpr int kNotStarted = 127;  // as a shell says it
+
 // Both at once: a program that fills one pipe must not wait for the other to be read.
 void read_both(Pipe (&pipes)[2], std::string *(&texts)[2]) {
   pollfd waiting[2] = {{pipes[0].ends[0], POLLIN, 0}, {pipes[1].ends[0], POLLIN, 0}};
@@ -61,14 +64,22 @@ ProgramResult run_program(const std::vector<std::string> &arguments) {
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipes[0].ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, pipes[1].ends[1], STDERR_FILENO);
-  pid_t child = -1;
-  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw ToolError(kExitFailure, arguments[0] + ": " + std::strerror(error));
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw ToolError(kExitFailure, std::string("fork: ") + std::strerror(errno));
+  if (child == 0) {
+    // Other threads may hold locks: nothing but system calls here. The program is told to end, as if from
+    // the keyboard, when this one does.
+    prctl(PR_SET_PDEATHSIG, SIGINT);
+    if (getppid() != parent) _exit(kNotStarted);
+    dup2(pipes[0].ends[1], STDOUT_FILENO);
+    dup2(pipes[1].ends[1], STDERR_FILENO);
+    execvp(argv[0], argv.data());
+    const char *const reason[] = {argv[0], ": ", std::strerror(errno)};
+    for (const char *part : reason)
+      if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+    _exit(kNotStarted);
+  }
   pipes[0].close_end(1);
   pipes[1].close_end(1);
 

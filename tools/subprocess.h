@@ -12,7 +12,8 @@ struct ProgramResult {
   std::string errors;    // stderr
 };
 
-// Searches PATH for arguments[0]. Throws ToolError if it cannot be started.
+// Searches PATH for arguments[0]; one that cannot be started ends with 127 and the reason in `errors`. It
+// gets SIGINT when this process ends before it.
 ProgramResult run_program(const std::vector<std::string> &arguments);
 
 }  // namespace flydsl::tools

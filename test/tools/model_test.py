@@ -1,12 +1,15 @@
 """flydsl-aot bench OP and trace: the timing model's answer, its reports and what is refused."""
 import html.parser
 import json
+import os
 import re
 import struct
+import subprocess
+import time
 import unittest
 import zlib
 
-from tool import SMOLLM2, ToolTest
+from tool import SMOLLM2, TOOL, ToolTest
 
 BAD, UNSUPPORTED, FAILURE = 2, 3, 4
 VOID = {"meta", "line", "circle", "rect", "br"}
@@ -211,6 +214,31 @@ class ModelTest(ToolTest):
             words = {3: "run fetch.sh", 1: "it broke", 0: "no result for aiter", "other": ["constants", constants]}
             self.refused(expected, words[status], *shapes(),
                          "--peers=aiter", **environment)
+
+    def test_peers_end_with_the_command(self):
+        (self.folder / "timing.py").write_text(
+            "import os, pathlib, signal, sys, time\n"
+            "where = pathlib.Path(sys.argv[0]).parent\n"
+            "def end(*_):\n    (where / 'ended').write_text('')\n    sys.exit(1)\n"
+            "signal.signal(signal.SIGINT, end)\n"
+            "(where / 'begun').write_text('')\n"
+            "time.sleep(60)\n")
+        process = subprocess.Popen([TOOL, "bench", "attention_forward", "--device=emulator", *shapes("1x1x128x64"), "--peers=aiter"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=dict(os.environ, FLYDSL_AOT_PEERS_DIR=str(self.folder)))
+
+        def wait_for(name):
+            deadline = time.monotonic() + 60
+            while not (self.folder / name).exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertTrue((self.folder / name).exists(), name)
+
+        try:
+            wait_for("begun")
+        finally:
+            process.terminate()
+            process.wait()
+        wait_for("ended")
 
     def test_refused(self):
         self.refused(BAD, "--device emulator", *shapes(), device="none")

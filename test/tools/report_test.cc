@@ -92,6 +92,10 @@ TEST(Report, Listing) {
   EXPECT_EQ(text.find("more>.h:7"), text.rfind("more>.h:7"));
   EXPECT_LT(text.find("more>.h:7"), text.find("s_load_dwordx4"));
   EXPECT_TRUE(contains(line_with(text, "0123456789abcdef"), "modelled"));
+  EXPECT_FALSE(contains(text, "no source lines"));
+  Json without = sample();
+  for (Json &operation : without["profile"]) operation["source"] = "";
+  EXPECT_TRUE(contains(annotated_listing(parse_timing_report(without)), "no source lines"));
 }
 
 TEST(Report, RooflinePlacesThePoints) {

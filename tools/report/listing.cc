@@ -1,5 +1,7 @@
 #include "tools/report/listing.h"
 
+#include <algorithm>
+
 #include "tools/report/format.h"
 #include "tools/report/summary.h"
 
@@ -32,6 +34,11 @@ std::string annotated_listing(const TimingReport &report) {
       "clocks that waves waited at it,\n; their share of all waiting, and why\n";
   text += format("; %8s %12s %7s  %-8s %-56s %s\n", "issued", "stall clocks", "share", "offset",
                  "instruction", "reasons");
+  if (std::all_of(report.profile.begin(), report.profile.end(),
+                  [](const ProfiledOperation &operation) { return operation.source.empty(); }))
+    text +=
+        "; the kernel has no line tables: no source lines (build with "
+        "FLYDSL_AOT_KERNEL_LINES=ON)\n";
   std::string source;
   for (const ProfiledOperation &operation : report.profile) {
     if (!operation.source.empty() && operation.source != source) {
