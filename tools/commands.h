@@ -43,6 +43,14 @@ struct TraceArguments {
 };
 void command_trace(const TraceArguments &arguments);
 
+// The timing model against published speeds of kernels whose machine code is public.
+struct CalibrationArguments {
+  OpenArguments open;
+  bool json = false;
+  std::string only;  // regular expression on the cases' names; "": all
+};
+void command_calibration(const CalibrationArguments &arguments);
+
 // How fast the emulator is on this host, one thread.
 void command_bench_emulator(bool json);
 

@@ -125,6 +125,16 @@ int run(int argc, char **argv) {
       "emulator", "The emulator on this host, one thread: host speed, never a GPU's");
   bench_emulator->add_flag("--json", bench_json, "one JSON object");
 
+  CLI::App *bench_calibration = bench->add_subcommand(
+      "calibration",
+      "The timing model against published speeds of others' kernels (FLYDSL_AOT_PEERS_DIR as for "
+      "--peers); minutes");
+  CalibrationArguments calibration_arguments;
+  add_open_options(bench_calibration, calibration_arguments.open, "emulator");
+  bench_calibration->add_flag("--json", calibration_arguments.json, "one JSON object");
+  bench_calibration->add_option("--only", calibration_arguments.only,
+                                "regular expression on the names of cases");
+
   CLI::App *trace = app.add_subcommand(
       "trace", "The modelled timeline of a compute unit, for Perfetto and chrome://tracing");
   TraceArguments trace_arguments;
@@ -160,9 +170,11 @@ int run(int argc, char **argv) {
   if (*explain) command_explain(explain_arguments);
   if (*bench_emulator) {
     command_bench_emulator(bench_json);
+  } else if (*bench_calibration) {
+    command_calibration(calibration_arguments);
   } else if (*bench) {
     if (bench_arguments.problem.op.empty())
-      bad_input("bench needs an operator, or emulator (see flydsl-aot bench --help)");
+      bad_input("bench needs an operator, calibration or emulator (see flydsl-aot bench --help)");
     command_bench(bench_arguments);
   }
   if (*trace) command_trace(trace_arguments);

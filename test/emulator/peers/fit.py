@@ -51,7 +51,7 @@ class Fit:
         return found
 
     def limited(self, values):
-        return {name: min(max(value, self.ranges[name][0]), self.ranges[name][1]) for name, value in values.items()}
+        return {name: min(max(float(value), self.ranges[name][0]), self.ranges[name][1]) for name, value in values.items()}
 
     def run(self, values):
         import numpy as np

@@ -40,7 +40,7 @@ def parse():
     parser.add_argument("--peers", default="")
     parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--only", default="", help="regular expression on the names of cases, or of configurations")
-    parser.add_argument("--constants", help="file of changes to the model's constants")
+    parser.add_argument("--constants", default=os.environ.get("FLYDSL_EMU_TIMING_CONSTANTS"), help="file of changes to the model's constants")
     parser.add_argument("--save", help="folder for traces that flydsl_timing_replay reads")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="problems at a time")
     options = parser.parse_args()
@@ -97,6 +97,7 @@ def main():
     from modelled.session import Failed, Session
 
     session = Session(options.library, constants=options.constants, save=options.save)
+    session.end_with_signals()
     # Threads that each wait for a process; the library in it uses one thread, so that `jobs` processes fill the machine.
     if options.jobs > 1:
         os.environ["FLYDSL_EMU_THREADS"] = "1"
@@ -109,6 +110,8 @@ def main():
     except Failed as error:
         print("\n".join(str(part) for part in reversed(error.args)), file=sys.stderr)
         return 1
+    finally:
+        session.close()
     return 0
 
 

@@ -3,8 +3,6 @@
 Streaming softmax over key blocks; blocks that no mask touches run in a loop of their own. Work-groups of one head have the same id modulo the
 XCDs where the number of heads allows it; under a causal mask the longest tiles start first.
 """
-import itertools
-
 import triton
 import triton.language as tl
 
