@@ -4,12 +4,11 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
-#include "emulator/loader/line_headers.h"
+#include "emulator/loader/entry_bounds.h"
+#include "emulator/loader/line_bounds.h"
 #include "llvm/DebugInfo/DIContext.h"
-#include "llvm/DebugInfo/DWARF/DWARFCompileUnit.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -25,8 +24,6 @@ constexpr const char *kSections[] = {"info", "abbrev", "line",     "line_str",  
                                      "addr", "ranges", "rnglists", "str_offsets"};
 // LLVM's own form of .debug_info takes up to 32 times its bytes.
 constexpr uint64_t kLargestSectionBytes = uint64_t{64} << 20;
-// LLVM walks the tree of entries recursively. Nested scopes of real functions are tens deep.
-constexpr uint32_t kDeepestTree = 1000;
 
 bool inside(uint64_t offset, uint64_t length, uint64_t limit) {
   return offset <= limit && length <= limit - offset;
@@ -96,8 +93,6 @@ class DwarfReader {
     if (!opened_) open();
     opened_ = true;
     if (!context_) return {};
-    llvm::DWARFUnit *unit = context_->getCompileUnitForCodeAddress(address);
-    if (!unit || !readable(*unit)) return {};
     using Kind = llvm::DILineInfoSpecifier::FileLineInfoKind;
     const llvm::DILineInfoSpecifier wanted(Kind::AbsoluteFilePath, llvm::DINameKind::LinkageName,
                                            /*ApproximateLine=*/true);
@@ -128,35 +123,18 @@ class DwarfReader {
                                  section.bytes.size());
       buffers["debug_" + name] = llvm::MemoryBuffer::getMemBuffer(text, "", false);
     }
-    if (!line_headers_are_bounded(sections_["line"].bytes)) return;
+    if (!line_tables_are_bounded(sections_["line"].bytes) ||
+        !entries_are_bounded(sections_["info"].bytes, sections_["abbrev"].bytes))
+      return;
     // What is wrong with them is nobody's question: no line is the answer.
     const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
     context_ = llvm::DWARFContext::create(buffers, 8, true, ignore, ignore);
-  }
-
-  // Not a tree too deep to recurse into, nor a skeleton, for which LLVM would open the file that it
-  // names.
-  bool readable(llvm::DWARFUnit &unit) {
-    const auto known = readable_.find(&unit);
-    if (known != readable_.end()) return known->second;
-    bool &good = readable_[&unit];
-    const llvm::DWARFDie root = unit.getUnitDIE(false);
-    if (!root || root.find({llvm::dwarf::DW_AT_dwo_name, llvm::dwarf::DW_AT_GNU_dwo_name}))
-      return false;
-    std::vector<uint32_t> depths;
-    for (const llvm::DWARFDebugInfoEntry &entry : unit.dies()) {
-      const auto parent = entry.getParentIdx();
-      depths.push_back(parent && *parent < depths.size() ? depths[*parent] + 1 : 0);
-      if (depths.back() > kDeepestTree) return false;
-    }
-    return good = true;
   }
 
   std::mutex mutex_;
   bool opened_ = false;
   DebugSections sections_;
   std::unique_ptr<llvm::DWARFContext> context_;  // refers to sections_
-  std::unordered_map<const llvm::DWARFUnit *, bool> readable_;
 };
 
 namespace {
