@@ -16,6 +16,8 @@ constexpr const char *kValueAxes[] = {"B", "Hkv", "Sk", "Dv"};
 constexpr const char *kOutAxes[] = {"B", "Hq", "Sq", "Dv"};
 constexpr const char *kLseAxes[] = {"B", "Hq", "Sq"};
 constexpr const char *kPackedQueryAxes[] = {"Hq", "total_q", "D"};
+constexpr const char *kPagedKeyAxes[] = {"blocks", "Hkv", "block size", "D"};
+constexpr const char *kPagedValueAxes[] = {"blocks", "Hkv", "block size", "Dv"};
 constexpr const char *kPackedKeyAxes[] = {"Hkv", "total_k", "D"};
 constexpr const char *kPackedValueAxes[] = {"Hkv", "total_k", "Dv"};
 constexpr const char *kPackedOutAxes[] = {"Hq", "total_q", "Dv"};
@@ -26,18 +28,27 @@ struct Operands {
   bool has_lse;
   // Axes that q, out (and lse but for its last) or k, v lack in front: 1 when packed.
   int packed_q, packed_k;
+  bool paged;
 };
 
 Operands operands_of(const Params &params) {
   const bool q = present(params.cu_seqlens_q), k = present(params.cu_seqlens_k);
+  const bool paged = present(params.block_table);
   return {{"q", &params.q, q ? kPackedQueryAxes : kQueryAxes},
-          {"k", &params.k, k ? kPackedKeyAxes : kKeyAxes},
-          {"v", &params.v, k ? kPackedValueAxes : kValueAxes},
+          {"k", &params.k,
+           k       ? kPackedKeyAxes
+           : paged ? kPagedKeyAxes
+                   : kKeyAxes},
+          {"v", &params.v,
+           k       ? kPackedValueAxes
+           : paged ? kPagedValueAxes
+                   : kValueAxes},
           {"out", &params.out, q ? kPackedOutAxes : kOutAxes},
           {"lse", &params.lse, q ? kPackedLseAxes : kLseAxes},
           present(params.lse),
           q,
-          k};
+          k,
+          paged};
 }
 
 Status check_presence(const Operands &all) {
@@ -80,7 +91,7 @@ Status check_shapes(const Operands &all) {
   FLYDSL_RETURN_IF_ERROR(check_shape(all.v, 4 - k));
   FLYDSL_RETURN_IF_ERROR(check_shape(all.out, 4 - q));
   if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse, 3 - q));
-  if (!q && !k) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
+  if (!q && !k && !all.paged) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
   FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim - q, all.k, kDim - k));
   for (int axis = 0; axis <= kSeq - k; ++axis)
     FLYDSL_RETURN_IF_ERROR(check_same_size(all.k, axis, all.v, axis));
@@ -199,6 +210,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_presence(all));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
+  FLYDSL_RETURN_IF_ERROR(check_paging(params));
   FLYDSL_RETURN_IF_ERROR(check_lengths(params));
   const Sizes sizes = sizes_of(params);
   const bool nothing_to_do = empty(params.out) || sizes.batches == 0 || sizes.seq_q == 0;
@@ -210,6 +222,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_workspace(params));
   FLYDSL_RETURN_IF_ERROR(check_memory(params, all, query));
   FLYDSL_RETURN_IF_ERROR(check_lengths_memory(params, query));
+  FLYDSL_RETURN_IF_ERROR(check_paging_memory(params, query));
   FLYDSL_RETURN_IF_ERROR(check_scores(params, sizes, query));
   return check_dropout(params, sizes, query);
 }

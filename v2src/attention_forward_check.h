@@ -14,6 +14,10 @@ Status check_input_apart(const Params &params, const Operand &input);
 Status check_lengths(const Params &params);
 Status check_lengths_memory(const Params &params, bool query);
 
+// Paged keys and values (attention_forward_check_paging.cc), before the lengths are looked at.
+Status check_paging(const Params &params);
+Status check_paging_memory(const Params &params, bool query);
+
 // Softcap, bias, ALiBi, sinks, boolean mask (attention_forward_check_scores.cc).
 Status check_scores(const Params &params, const Sizes &sizes, bool query);
 

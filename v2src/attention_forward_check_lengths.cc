@@ -43,11 +43,11 @@ Status check_numbers(const Operand &operand) {
   return check_last_axis_contiguous(operand);
 }
 
-Status check_longest(const char *name, int64_t longest, const Operand &starts) {
-  if (present(*starts.tensor) ? longest >= 0 : longest == 0) return {};
+Status check_longest(const char *name, int64_t longest, const char *with, bool given) {
+  if (given ? longest >= 0 : longest == 0) return {};
   return error(FLYDSL_AOT_INVALID_ARGUMENT,
                "%s is %lld; it must be 0 or more with %s, and 0 without", name,
-               static_cast<long long>(longest), starts.name);
+               static_cast<long long>(longest), with);
 }
 
 }  // namespace
@@ -69,13 +69,18 @@ Status check_lengths(const Params &params) {
         operand.name, static_cast<long long>(operand.tensor->sizes[0]), operand.axes[0],
         static_cast<long long>(size), batches.source, static_cast<long long>(batches.value));
   }
-  if (!present(params.cu_seqlens_k) && params.k.sizes[kBatch] != batches.value) {
-    return error(FLYDSL_AOT_INVALID_SHAPE, "k has B = %lld; %s = %lld",
-                 static_cast<long long>(params.k.sizes[kBatch]), batches.source,
+  // Who has a batch axis on the keys' side.
+  const flydsl_aot_tensor &keys = present(params.block_table) ? params.block_table : params.k;
+  if (!present(params.cu_seqlens_k) && keys.sizes[kBatch] != batches.value) {
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s has B = %lld; %s = %lld",
+                 &keys == &params.k ? "k" : "block_table",
+                 static_cast<long long>(keys.sizes[kBatch]), batches.source,
                  static_cast<long long>(batches.value));
   }
-  FLYDSL_RETURN_IF_ERROR(check_longest("max_seqlen_q", params.max_seqlen_q, all[0].operand));
-  return check_longest("max_seqlen_k", params.max_seqlen_k, all[1].operand);
+  FLYDSL_RETURN_IF_ERROR(check_longest("max_seqlen_q", params.max_seqlen_q, "cu_seqlens_q",
+                                       present(params.cu_seqlens_q)));
+  return check_longest("max_seqlen_k", params.max_seqlen_k, "cu_seqlens_k or block_table",
+                       present(params.cu_seqlens_k) || present(params.block_table));
 }
 
 Status check_lengths_memory(const Params &params, bool query) {

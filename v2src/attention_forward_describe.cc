@@ -47,7 +47,7 @@ bool needs_general_instance(const Params &params) {
   return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
          present(params.seqused_q) || present(params.seqused_k) || has_score_terms(params) ||
          present(params.visible) || params.dropout_p > 0 || params.dropout_seed_out ||
-         params.dropout_offset_out || present(params.kept);
+         params.dropout_offset_out || present(params.kept) || present(params.block_table);
 }
 
 uint64_t functional_key(const Problem &problem) {
@@ -62,6 +62,15 @@ uint64_t functional_key(const Problem &problem) {
   return flydsl_aot_attention_forward_key(static_cast<uint64_t>(problem.params->q.dtype),
                                           static_cast<uint64_t>(dims->qk),
                                           static_cast<uint64_t>(dims->v), bounded, general);
+}
+
+// As many keys as a row of the block table has room for, or fewer if the caller says so.
+int64_t longest_paged(const Params &params) {
+  if (params.k.sizes[kBatch] == 0) return 0;
+  int64_t room = 0;
+  if (__builtin_mul_overflow(params.block_table.sizes[1], params.k.sizes[kSeq], &room))
+    room = INT64_MAX;
+  return params.max_seqlen_k > 0 ? std::min(params.max_seqlen_k, room) : room;
 }
 
 }  // namespace
@@ -84,6 +93,7 @@ Sizes sizes_of(const Params &params) {
   sizes.total_k = size(params.k, kSeq);
   sizes.seq_q = packed_q ? params.max_seqlen_q : sizes.total_q;
   sizes.seq_k = packed_k ? params.max_seqlen_k : sizes.total_k;
+  if (present(params.block_table)) sizes.seq_k = sizes.total_k = longest_paged(params);
   sizes.head_dim_qk = size(params.q, kDim);
   sizes.head_dim_v = size(params.v, kDim);
   return sizes;

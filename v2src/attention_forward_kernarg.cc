@@ -1,6 +1,7 @@
 // The kernel arguments of a described attention_forward problem
 // (codegen/describe/attention_forward_arguments.py).
 #include <algorithm>
+#include <bit>
 #include <cfloat>
 #include <cmath>
 
@@ -35,6 +36,16 @@ void set_scale(float scale, Kernarg *kernarg) {
 // A bound as the kernel takes it: none of 2^30 or more hides anything from fewer keys.
 int32_t window_bound(int64_t bound) {
   return static_cast<int32_t>(std::min(bound, kMaxSize));
+}
+
+void set_paging(const Params &params, Kernarg *kernarg) {
+  if (!present(params.block_table)) return;
+  kernarg->block_table = static_cast<const int32_t *>(params.block_table.data);
+  kernarg->block_table_stride_b = walked_stride(params.block_table, 0);
+  kernarg->block_shift =
+      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(params.k.sizes[kSeq])));
+  kernarg->last_block =
+      static_cast<int32_t>(std::min<int64_t>(params.k.sizes[kBatch] - 1, INT32_MAX));
 }
 
 void set_score_terms(const Params &params, Kernarg *kernarg) {
@@ -132,6 +143,7 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.seqused_k = numbers(params.seqused_k);
   kernarg.total_q = static_cast<int32_t>(problem.total_q);
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
+  set_paging(params, &kernarg);
   set_score_terms(params, &kernarg);
   set_dropout(params, &kernarg);
   return kernarg;

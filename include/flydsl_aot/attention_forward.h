@@ -61,7 +61,7 @@ typedef struct flydsl_aot_attention_forward_params {
   flydsl_aot_tensor seqused_q;    /* (B): rows of sequence b that are in use, from its first */
   flydsl_aot_tensor seqused_k;    /* (B): the same for its keys */
   int64_t max_seqlen_q;           /* with cu_seqlens_q: the longest sequence; else 0 */
-  int64_t max_seqlen_k;           /* with cu_seqlens_k: the longest sequence; else 0 */
+  int64_t max_seqlen_k;           /* with cu_seqlens_k or block_table: the longest sequence; else 0 */
 
   /* What changes scores, or hides keys one by one; all optional. */
   float softcap;                  /* above 0: scores are capped as above; 0: not */
@@ -81,10 +81,17 @@ typedef struct flydsl_aot_attention_forward_params {
   uint64_t *dropout_offset_out;          /* device memory; if not NULL, receives the offset that was used */
   flydsl_aot_tensor kept;                /* optional output, (B, Hq, Sq, Sk), bool: which weights were kept, for every i and
                                             j of a sequence, visible or not; for tests, it is slow */
+
+  flydsl_aot_tensor block_table; /* optional: paged keys and values, (B, blocks of a sequence), int32; see below */
 } flydsl_aot_attention_forward_params;
 /* bias and visible: any axis may have size 1 instead, or stride 0, and is then broadcast; all strides are free. With packed
  * sequences Sq and Sk are max_seqlen_q and max_seqlen_k, and i, j count from the start of the sequence. Without an anchor
  * ALiBi's p(i) is that of BOTTOM_RIGHT. */
+/* Paged keys and values: with block_table, k is a pool of blocks (blocks, Hkv, block size, D), v the same with Dv, strides
+ * free as ever, so that a cache stored as (blocks, block size, Hkv, D) is only other strides; the block size is a power of
+ * two (1, 16, 32, 64, 128, 256 and others). Key j of sequence b is row j % block size of block block_table[b, j / block
+ * size]. seqused_k is required; entries past a sequence's last block are not read. max_seqlen_k may be 0: then as many as
+ * the table has room for. The last axis of block_table has stride 1. Numbers outside [0, blocks) are clamped. */
 /* Dropout: weights that are kept are multiplied by 1 / (1 - dropout_p) on their way to v, dropped ones by 0; lse is that
  * without dropout. Weight (b, h, i, j) is kept if word j % 4 of Philox4x32-10 (Salmon et al. 2011), as a number below 2^32, is
  * not below dropout_p * 2^32. Its key is the seed, low half first; its counter, four words, low halves first, is

@@ -53,23 +53,30 @@ const float kLsePoison = std::bit_cast<float>(kOutputPoison);
 // The queries' or the keys' side of a case: its sequences, and where they are.
 struct Side {
   int64_t batches, positions;
-  bool packed, used;
+  bool packed, used, paged;
+  const std::vector<int64_t> &lengths;
   Packing packing;
+  Paging paging;
 
   Side(const AttentionCase &c, const std::vector<int64_t> &lengths, Lengths as, int64_t positions)
       : batches(c.batches),
         positions(positions),
         packed(as == Lengths::kPacked || as == Lengths::kPackedUsed),
-        used(as == Lengths::kUsed || as == Lengths::kPackedUsed),
-        packing(packing_of(lengths, as == Lengths::kPackedUsed)) {}
+        used(as == Lengths::kUsed || as == Lengths::kPackedUsed || as == Lengths::kPaged),
+        paged(as == Lengths::kPaged),
+        lengths(lengths),
+        packing(packing_of(lengths, as == Lengths::kPackedUsed)),
+        paging(paged ? paging_of(lengths, positions, c.block_size, 1) : Paging{}) {}
 
   std::vector<int64_t> sizes(int64_t heads, int64_t channels) const {
     if (packed) return {heads, packing.total, channels};
+    if (paged) return {paging.blocks, heads, paging.block_size, channels};
     return {batches, heads, positions, channels};
   }
   template <typename Element>
   std::vector<Element> placed(const std::vector<Element> &dense, int64_t heads, int64_t channels,
                               Element filler) const {
+    if (paged) return page(paging, lengths, dense, heads, positions, channels, filler);
     return packed ? pack(packing, dense, heads, positions, channels, filler) : dense;
   }
   // The other way; `*stray` says so if a row that is not in use was written.
@@ -222,6 +229,11 @@ AttentionResult run_attention(const AttentionCase &c) {
   params.seqused_k = used_k.optional(keys.used);
   if (rows.packed) params.max_seqlen_q = c.seq_q;
   if (keys.packed) params.max_seqlen_k = c.seq_k;
+  const Numbers<int32_t> block_table(handle, FLYDSL_AOT_INT32,
+                                     {keys.paged ? c.batches : 0, keys.paging.blocks_of_sequence},
+                                     {}, keys.paging.block_table);
+  params.block_table = block_table.optional(keys.paged);
+  if (keys.paged && c.seq_k % 2 == 0) params.max_seqlen_k = c.seq_k;
   const ScoreTerms terms(handle, c);
   terms.set(&params);
   // Seed and offset in device memory: two that are read, two that are written.
@@ -396,7 +408,7 @@ std::string describe(const AttentionCase &c) {
             (c.mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? " top-left" : " bottom-right");
   }
   const auto sequences = [&](const char *name, const std::vector<int64_t> &lengths, Lengths as) {
-    constexpr const char *kNames[] = {"", " used", " packed", " packed used"};
+    constexpr const char *kNames[] = {"", " used", " packed", " packed used", " paged"};
     if (as == Lengths::kDense) return;
     text.append(" ").append(name).append(kNames[static_cast<int>(as)]);
     for (const int64_t length : lengths) text.append(" ").append(std::to_string(length));

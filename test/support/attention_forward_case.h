@@ -35,6 +35,7 @@ struct AttentionCase {
   // Rows in use of each sequence, at most seq_q and seq_k, and how the library is told.
   std::vector<int64_t> lengths_q, lengths_k;
   Lengths lengths_q_as = Lengths::kDense, lengths_k_as = Lengths::kDense;
+  int64_t block_size = 16;        // of paged keys
   std::vector<uint16_t> q, k, v;  // dense, (B, H, S, D)
   Placement place_q, place_k, place_v, place_out, place_lse;
   uint16_t input_poison =

@@ -383,6 +383,106 @@ TEST_F(AttentionTest, DropoutArguments) {
   EXPECT_EQ(launched(), "attention_forward_bf16_d64_none_direct_symbol");
 }
 
+// k and v in 40 blocks of 16 keys, 32 of which a sequence may have.
+void page_k(Params &p) {
+  p.k = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {40, 2, 16, 64});
+  p.v = flydsl_aot::tensor(address(kV), FLYDSL_AOT_BF16, {40, 2, 16, 64});
+  p.block_table = flydsl_aot::tensor(address(kNumbers + 256), FLYDSL_AOT_INT32, {2, 32});
+  p.seqused_k = numbers(2);
+}
+
+const BadInput kPaging[] = {
+    {"table_dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"block_table is int64", "int32"},
+     [](Params &p) {
+       page_k(p);
+       p.block_table.dtype = FLYDSL_AOT_INT64;
+     }},
+    {"table_rank",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"block_table has rank 1"},
+     [](Params &p) {
+       page_k(p);
+       p.block_table = numbers(64);
+     }},
+    {"table_batches",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"block_table has B = 3", "q has B = 2"},
+     [](Params &p) {
+       page_k(p);
+       p.block_table = flydsl_aot::tensor(address(kNumbers), FLYDSL_AOT_INT32, {3, 32});
+     }},
+    {"table_stride",
+     FLYDSL_AOT_INVALID_STRIDE,
+     {"block_table has stride 2", "must be 1"},
+     [](Params &p) {
+       page_k(p);
+       p.block_table.strides[1] = 2;
+     }},
+    {"block_size",
+     FLYDSL_AOT_UNSUPPORTED_SIZE,
+     {"blocks of 24 keys", "power of two"},
+     [](Params &p) {
+       page_k(p);
+       p.k.sizes[2] = p.v.sizes[2] = 24;
+     }},
+    {"no_lengths",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"block_table is given without seqused_k"},
+     [](Params &p) {
+       page_k(p);
+       p.seqused_k = {};
+     }},
+    {"paged_and_packed",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"block_table and cu_seqlens_k are both given"},
+     [](Params &p) {
+       page_k(p);
+       p.cu_seqlens_k = numbers(3);
+       p.k = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {2, 900, 64});
+       p.v = flydsl_aot::tensor(address(kV), FLYDSL_AOT_BF16, {2, 900, 64});
+     }},
+    {"blocks_differ",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"k has blocks = 40", "v has blocks = 41"},
+     [](Params &p) {
+       page_k(p);
+       p.v.sizes[0] = 41;
+     }},
+    {"table_null",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"block_table has data NULL"},
+     [](Params &p) {
+       page_k(p);
+       p.block_table.data = nullptr;
+     },
+     true},
+};
+
+TEST_F(AttentionForwardBadFeatures, Paging) {
+  expect_refused(kPaging);
+}
+
+TEST_F(AttentionTest, PagedArguments) {
+  Params params = valid_params();
+  page_k(params);
+  params.block_table.strides[0] = 100;
+  auto kernarg = launch(params);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(kernarg.block_table, address(kNumbers + 256));
+  EXPECT_EQ(kernarg.block_table_stride_b, 100);
+  EXPECT_EQ(kernarg.block_shift, 4u);
+  EXPECT_EQ(kernarg.last_block, 39);
+  EXPECT_EQ(kernarg.k_stride_b, 2 * 16 * 64);
+  EXPECT_EQ(kernarg.seq_k, 512);
+  params.max_seqlen_k = 300;
+  EXPECT_EQ(launch(params).seq_k, 300);
+  // A pool without blocks has no keys, whatever the lengths say.
+  params.k.sizes[0] = params.v.sizes[0] = 0;
+  EXPECT_EQ(launch(params).seq_k, 0);
+}
+
 TEST_F(AttentionTest, PackedArguments) {
   Params params = valid_params();
   pack_q(params);

@@ -34,7 +34,11 @@ struct GeneralWork {
   FLYDSL_DEVICE i32 last_key(i32 row) const { return smaller(real_row(row) + high, seq_k - 1); }
 
   FLYDSL_DEVICE KeyPlace place_of(i32 key) const {
-    return {batch, static_cast<i64>(first_k) + key};
+    const Arguments a = fresh_arguments();
+    if (!a->block_table) return {batch, static_cast<i64>(first_k) + key};
+    const auto table = (global_ptr<const i32>)a->block_table + batch * a->block_table_stride_b;
+    const i32 block = table[key >> a->block_shift];
+    return {clamped(block, 0, a->last_block), key & ((i32{1} << a->block_shift) - 1)};
   }
   // Rows of this head.
   FLYDSL_DEVICE global_ptr<const char> q_row(i32 row) const {
