@@ -22,9 +22,10 @@ class Align : public Check {
     }
   }
   void copy_issued(Wave &wave, const Op &op, const Instruction &, const Copy &c) override {
-    if (c.lds_offset % 4)
+    const uint32_t m0_bits = wave.s[kM0] & 3;  // the copy ignores them
+    if ((c.lds_offset | m0_bits) % 4)
       report("align", wave, op, -1,
-             place(Space::kLds) + hex(c.lds_offset) + " is not a multiple of 4");
+             place(Space::kLds) + hex(c.lds_offset | m0_bits) + " is not a multiple of 4");
   }
 
  private:

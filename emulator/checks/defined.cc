@@ -93,7 +93,7 @@ class Defined : public Check {
     const auto masks = copies_.find(c.issue);
     for (uint64_t rest = c.mask; rest; rest &= rest - 1) {
       const size_t lane = size_t(__builtin_ctzll(rest));
-      uint8_t *to = lds_.data() + c.lds_offset + lane * c.bytes;
+      uint8_t *to = lds_.data() + c.lds_offset + lane * lane_stride(c.bytes);
       if (masks == copies_.end())
         std::memset(to, 0, c.bytes);
       else

@@ -140,7 +140,7 @@ class RaceCheck : public Check {
         {copy.sequence, id, copy.lds_offset, copy.mask, copy.bytes});
     for (uint64_t rest = copy.mask; rest; rest &= rest - 1) {
       const int lane = __builtin_ctzll(rest);
-      const uint64_t at = copy.lds_offset + uint64_t(lane) * copy.bytes;
+      const uint64_t at = copy.lds_offset + uint64_t(lane) * lane_stride(copy.bytes);
       const uint32_t bad = visit_lds(at, copy.bytes, [&](Cell &c) {
         const uint32_t other = order_.write(c, id);
         c = {id | Cell::kInFlight, 0};
@@ -186,12 +186,15 @@ class RaceCheck : public Check {
   bool same_copy(const Copy &mine, int lane, uint32_t other) const {
     const AccessRecord &r = shared_.log[other & Cell::kId];
     if (!context_.instructions[r.op].has(kCopiesToLds)) return false;
-    const uint64_t at = mine.lds_offset + uint64_t(lane) * mine.bytes;
+    const uint64_t at = mine.lds_offset + uint64_t(lane) * lane_stride(mine.bytes);
     const uint8_t *data = mine.data.data() + size_t(lane) * mine.bytes;
     for (const Copy &c : (*waves_)[r.wave]->memory->copies) {
-      const uint64_t offset = at - c.lds_offset, size = 64 * uint64_t(c.bytes);
-      if (at >= c.lds_offset && offset + mine.bytes <= size && c.mask >> offset / c.bytes & 1)
-        return !std::memcmp(c.data.data() + offset, data, mine.bytes);
+      const uint64_t offset = at - c.lds_offset, stride = lane_stride(c.bytes);
+      const uint64_t from = offset / stride, start = from * c.bytes + offset % stride;
+      const bool whole = stride == c.bytes || offset % stride + mine.bytes <= c.bytes;
+      if (at >= c.lds_offset && whole && start + mine.bytes <= 64 * uint64_t(c.bytes) &&
+          c.mask >> from & 1)
+        return !std::memcmp(c.data.data() + start, data, mine.bytes);
     }
     return !std::memcmp((*waves_)[r.wave]->lds + at, data, mine.bytes);  // it has landed
   }

@@ -79,8 +79,10 @@ class Waitcnt : public Check {
     const uint64_t first = uint64_t(__builtin_ctzll(c.mask)),
                    last = 63 - uint64_t(__builtin_clzll(c.mask));
     copies_.push_back({wave.wave_in_group, uint32_t(&op - wave.ops),
-                       boards_[wave.wave_in_group].vm_issued + 1, c.lds_offset + first * c.bytes,
-                       c.lds_offset + (last + 1) * c.bytes, c.lds_offset, c.mask, c.bytes});
+                       boards_[wave.wave_in_group].vm_issued + 1,
+                       c.lds_offset + first * lane_stride(c.bytes),
+                       c.lds_offset + last * lane_stride(c.bytes) + c.bytes, c.lds_offset, c.mask,
+                       c.bytes});
   }
 
  private:
@@ -159,8 +161,11 @@ class Waitcnt : public Check {
         const uint64_t at = a.address[lane];
         if (at + a.bytes <= c.begin || at >= c.end) continue;
         // Lanes of the copy whose bytes this one touches.
-        const uint64_t first = at > c.lds_offset ? (at - c.lds_offset) / c.bytes : 0;
-        const uint64_t last = std::min<uint64_t>(63, (at + a.bytes - 1 - c.lds_offset) / c.bytes);
+        const uint64_t stride = lane_stride(c.bytes),
+                       from = at > c.lds_offset ? at - c.lds_offset : 0;
+        const uint64_t first = from / stride + (from % stride >= c.bytes);
+        const uint64_t last = std::min<uint64_t>(63, (at + a.bytes - 1 - c.lds_offset) / stride);
+        if (first > last) continue;
         const uint64_t touched = (last == 63 ? ~uint64_t(0) : (uint64_t(1) << (last + 1)) - 1) &
                                  ~((uint64_t(1) << first) - 1);
         if (!(touched & c.mask)) continue;

@@ -22,7 +22,7 @@ void queue_lds_copy(Wave &wave, const Op &op, uint64_t lds_offset, const uint8_t
                     uint64_t mask, uint32_t bytes) {
   for (int lane = 0; lane < 64; ++lane) {
     if (!(mask >> lane & 1)) continue;
-    const uint64_t at = lds_offset + uint64_t(lane) * bytes;
+    const uint64_t at = lds_offset + uint64_t(lane) * lane_stride(bytes);
     if (at > wave.lds_bytes || wave.lds_bytes - at < bytes)
       return fault_lds(wave, op, lane, at, bytes);
   }
@@ -34,7 +34,7 @@ void queue_lds_copy(Wave &wave, const Op &op, uint64_t lds_offset, const uint8_t
   if (memory.group->model == MemoryModel::kStrict)
     for (int lane = 0; lane < 64; ++lane)
       if (mask >> lane & 1)
-        std::memset(wave.lds + lds_offset + uint64_t(lane) * bytes, 0xab, bytes);
+        std::memset(wave.lds + lds_offset + uint64_t(lane) * lane_stride(bytes), 0xab, bytes);
   memory.copies.push_back({++memory.group->copies_issued, wave.vm_issued, lds_offset, mask, bytes,
                            std::vector<uint8_t>(data, data + 64 * size_t(bytes))});
   wave.copies_pending = uint32_t(memory.copies.size());
@@ -47,7 +47,7 @@ bool land_oldest_copy(Wave &wave) {
   const Copy &c = copies.front();
   for (int lane = 0; lane < 64; ++lane)
     if (c.mask >> lane & 1)
-      std::memcpy(wave.lds + c.lds_offset + uint64_t(lane) * c.bytes,
+      std::memcpy(wave.lds + c.lds_offset + uint64_t(lane) * lane_stride(c.bytes),
                   c.data.data() + size_t(lane) * c.bytes, c.bytes);
   if (wave.memory->group->observer) wave.memory->group->observer->copy_landed(wave, c);
   copies.pop_front();

@@ -8,6 +8,12 @@
 
 namespace flydsl::emu {
 
+// Distance of two lanes' data in LDS: copies of 3 dwords skip the fourth (CDNA4 ISA, "Memory Buffer
+// Load to LDS").
+constexpr uint32_t lane_stride(uint32_t bytes) {
+  return bytes == 12 ? 16 : bytes;
+}
+
 struct Copy {
   uint64_t issue;     // counts the copies of the work-group
   uint32_t sequence;  // value of Wave::vm_issued after its issue

@@ -6,6 +6,13 @@
 namespace flydsl::emu::FLYDSL_EMU_LEVEL {
 namespace {
 
+// Where a copy to LDS begins: M0[17:2] * 4 (CDNA4 ISA, "Memory Buffer Load to LDS" and "Flat Memory
+// Instructions"; M0[15:2] where LDS has 64 KiB), plus the instruction's offset.
+inline uint64_t copy_destination(const Wave &w, const Op &op) {
+  const uint32_t field = op.architecture == Architecture::kGfx950 ? 0x3fffc : 0xfffc;
+  return uint64_t(w.s[kM0] & field) + uint64_t(int64_t(op.imm));
+}
+
 // Generic (FLAT) addresses whose upper half is an aperture refer to LDS or scratch; where the
 // apertures lie is the driver's choice, here 2^48 and 2^49 as amdkfd places them on gfx9.
 constexpr uint64_t kSharedAperture = 0x0001000000000000ull,

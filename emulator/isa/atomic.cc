@@ -21,8 +21,10 @@ inline void update(Wave &w, const Op &op, bool flat, const Next &next) {
 }
 template <class T, auto F, bool kFlat>
 void atomic(Wave &w, const Op &op) {
-  update<T>(w, op, kFlat,
-            [](T old, const uint32_t *d, int i) { return F(old, lane_value<T>(d, i)); });
+  update<T>(w, op, kFlat, [&](T old, const uint32_t *d, int i, const void *place) {
+    const bool lds = kFlat && size_t(static_cast<const uint8_t *>(place) - w.lds) < w.lds_bytes;
+    return changed<F>(old, lane_value<T>(d, i), lds ? lds_denormals(w) : memory_denormals(op));
+  });
 }
 template <class T, bool kFlat>
 void compare_swap(Wave &w, const Op &op) {

@@ -13,7 +13,7 @@ inline T lane_value(const uint32_t *row, int i) {
   return sizeof(T) == 8 ? T(wide(row, i)) : T(row[i]);
 }
 
-// next(old, data, lane); old values go to w.out.
+// next(old, data, lane, address); old values go to w.out.
 template <class T, class Next>
 inline void modify_lanes(Wave &w, const Op &op, const uint64_t *a, uint64_t mask,
                          const uint32_t *data, const Next &next) {
@@ -21,7 +21,7 @@ inline void modify_lanes(Wave &w, const Op &op, const uint64_t *a, uint64_t mask
     if (a[i] % sizeof(T)) return fault_value(w, op, i, "misaligned atomic at", a[i]);
     T *p = reinterpret_cast<T *>(a[i]);
     T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(p, &old, next(old, data, i), false, __ATOMIC_SEQ_CST,
+    while (!__atomic_compare_exchange_n(p, &old, next(old, data, i, p), false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED)) {
     }
     w.out[i] = uint32_t(old);
@@ -31,7 +31,7 @@ inline void modify_lanes(Wave &w, const Op &op, const uint64_t *a, uint64_t mask
 
 // Data: new value, then the value compared with.
 template <class T>
-inline T swapped_if_equal(T old, const uint32_t *d, int i) {
+inline T swapped_if_equal(T old, const uint32_t *d, int i, const void *) {
   return old == lane_value<T>(d + sizeof(T) / 4 * 64, i) ? lane_value<T>(d, i) : old;
 }
 

@@ -26,9 +26,9 @@ void load(Wave &w, const Op &op) {
     memcpy(data[i] + p * words, reinterpret_cast<const void *>(a[i]), 4 * inside[i]);
   }
   if (lds) {
-    // LDS address = M0 + instruction offset + lane * size (CDNA3 ISA, "MUBUF to LDS").
+    // LDS address = M0 + instruction offset + lane * size, 3 dwords counting as 4.
     if (exec)
-      queue_lds_copy(w, op, uint64_t(w.s[kM0]) + uint32_t(op.imm),
+      queue_lds_copy(w, op, copy_destination(w, op),
                      reinterpret_cast<const uint8_t *>(data), exec, 4 * kWords);
     return;
   }
@@ -58,7 +58,7 @@ void load_sub(Wave &w, const Op &op) {
     }
   }
   if (lds && exec_of(w))
-    queue_lds_copy(w, op, uint64_t(w.s[kM0]) + uint32_t(op.imm), data, exec_of(w), 4);
+    queue_lds_copy(w, op, copy_destination(w, op), data, exec_of(w), 4);
 }
 template <int kWords>
 void store(Wave &w, const Op &op) {

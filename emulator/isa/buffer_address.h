@@ -8,7 +8,7 @@ namespace {
 
 // Buffer descriptor (CDNA3 ISA, "Buffer resource descriptor"): base 47:0, stride 61:48, swizzle 63,
 // num_records in word 2; word 3: index stride 22:21, add the lane to the index 23. With the latter,
-// the data format field 18:15 holds four more bits of stride.
+// the data format field 18:15 holds four more bits of stride for instructions without a format.
 struct Buffer {
   uint64_t base;
   uint32_t stride, records, index_stride, soffset, imm;
@@ -18,7 +18,7 @@ struct Buffer {
 };
 
 // Operands from n: address (or off), descriptor, scalar offset.
-inline Buffer buffer_of(Wave &w, const Op &op, int n) {
+inline Buffer buffer_of(Wave &w, const Op &op, int n, bool format = false) {
   const uint32_t *d = w.s + op.o[n + 1].index;
   const uint32_t *v = op.o[n].kind == Kind::kVector ? vrow(w, op, n) : nullptr;
   Buffer b;
@@ -28,7 +28,7 @@ inline Buffer buffer_of(Wave &w, const Op &op, int n) {
   b.swizzle = d[1] >> 31;
   b.index_stride = 8u << (d[3] >> 21 & 3);
   b.add_lane = d[3] >> 23 & 1;
-  if (b.add_lane) b.stride |= (d[3] >> 15 & 15) << 14;
+  if (b.add_lane && !format) b.stride |= (d[3] >> 15 & 15) << 14;
   b.scratch = b.swizzle && b.add_lane && b.base == reinterpret_cast<uint64_t>(w.scratch);
   b.soffset = op.o[n + 2].kind == Kind::kOff ? 0 : scalar32(w, op, n + 2);
   b.imm = uint32_t(op.imm);
@@ -54,7 +54,8 @@ inline uint64_t swizzled(const Buffer &b, uint32_t index, uint64_t offset) {
 // (gfx9 VMEM; Mesa says so in its buffer descriptors). Bytes are checked word by word against the
 // whole offset; records by the index alone, because unswizzled accesses may be wider than the
 // stride: AITER's backward kernels read 16 bytes at stride 4. A swizzled record also ends at its
-// stride.
+// stride. Lanes that are added without idxen make a private buffer, which is not checked: its
+// num_records means nothing (CDNA4 ISA, "Range Checking").
 //
 // The private segment of gfx90a lies lane after lane here, as FLAT and SCRATCH find it; the scalar
 // offset, which hardware adds to the address of 64 interleaved lanes, counts 64 bytes for one of a
@@ -80,7 +81,9 @@ inline bool locate(Wave &w, const Op &op, const Buffer &b, uint32_t more, uint32
     const uint64_t place =
         b.swizzle ? swizzled(b, index, offset) : offset + uint64_t(index) * b.stride;
     address[i] = b.base + b.soffset + place;
-    if (b.stride == 0 || !b.idxen) {
+    if (b.add_lane && !b.idxen) {
+      inside[i] = words;
+    } else if (b.stride == 0 || !b.idxen) {
       const uint64_t limit = b.records > b.soffset ? b.records - b.soffset : 0;
       inside[i] = 0;
       while (inside[i] < words && place + uint64_t(unit) * (inside[i] + 1) <= limit) ++inside[i];

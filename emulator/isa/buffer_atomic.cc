@@ -20,7 +20,9 @@ inline void update(Wave &w, const Op &op, const Next &next) {
 }
 template <class T, auto F>
 void atomic(Wave &w, const Op &op) {
-  update<T>(w, op, [](T old, const uint32_t *d, int i) { return F(old, lane_value<T>(d, i)); });
+  update<T>(w, op, [&](T old, const uint32_t *d, int i, const void *) {
+    return changed<F>(old, lane_value<T>(d, i), memory_denormals(op));
+  });
 }
 template <class T>
 void compare_swap(Wave &w, const Op &op) {

@@ -130,6 +130,12 @@ inline u32 from_short(u32 x, u32 number) {
                            : as_u(half_value(x & 0xffff));
 }
 
+// fp16 in memory and in registers: no conversion, as integers.
+template <int kShort>
+inline u32 number_of(const Typed &t) {
+  return kShort && t.number == kFloat && t.format.bits[0] == 16 ? u32(kUint) : t.number;
+}
+
 // kShort: 0 whole registers, 1 pairs of 16-bit values a register, 2 one value in the high half.
 template <bool kTyped, int kCount, int kShort>
 void load(Wave &w, const Op &op) {
@@ -140,36 +146,41 @@ void load(Wave &w, const Op &op) {
   Typed t;
   ++w.vm_issued;
   if (!typed_of<kTyped>(w, op, n, t)) return;
-  if (!locate_checked(w, op, buffer_of(w, op, n), 0, t.bytes, 1, a, inside, false)) return;
-  const u32 one = t.number == kUint || t.number == kSint ? 1 : as_u(1.0f);
+  if (!locate_checked(w, op, buffer_of(w, op, n, true), 0, t.bytes, 1, a, inside, false)) return;
+  const u32 number = number_of<kShort>(t);
+  const u32 one = t.number == kUint || t.number == kSint ? 1
+                  : number == kUint                      ? 0x3c00
+                                                         : as_u(1.0f);
   u32 *d = lds ? nullptr : w.v + op.o[0].index * 64;
   alignas(64) u32 copied[64] = {};
   FOR_EACH_LANE(i, exec_of(w)) {
-    u32 words[5] = {}, values[4] = {0, 0, 0, one}, out[4] = {};
+    // MTBUF has an identity selection: X000, XY00, XYZ0 (CDNA4 ISA, "Buffer Data").
+    u32 words[5] = {}, values[4] = {0, 0, 0, kTyped ? 0 : one}, out[4] = {};
     if (inside[i]) {
       memcpy(words, reinterpret_cast<const void *>(a[i]), t.bytes);
       for (int c = 0, bit = 0; c < 4; bit += t.format.bits[c++])
         if (t.format.bits[c])
-          values[c] = decoded(component(words, bit, t.format.bits[c]), t.format.bits[c], t.number);
-      for (int c = 0; c < kCount; ++c)
-        out[c] = t.select[c] >= 4 ? values[t.select[c] - 4] : t.select[c] == 1 ? one : 0;
+          values[c] = decoded(component(words, bit, t.format.bits[c]), t.format.bits[c], number);
     }
+    // Outside, components are 0, except those whose selection is 1 (the same, "Range Checking").
+    for (int c = 0; c < kCount; ++c)
+      out[c] = t.select[c] == 1 ? one : inside[i] && t.select[c] >= 4 ? values[t.select[c] - 4] : 0;
     if (lds) {
       copied[i] = out[0];
     } else if (kShort == 0) {
       for (int c = 0; c < kCount; ++c) d[64 * c + i] = out[c];
     } else if (kShort == 2) {
-      d[i] = (d[i] & 0xffff) | as_short(out[0], t.number) << 16;
+      d[i] = (d[i] & 0xffff) | as_short(out[0], number) << 16;
     } else {
       for (int c = 0; c < kCount; c += 2) {
         const u32 high =
-            c + 1 < kCount ? as_short(out[c + 1], t.number) << 16 : d[32 * c + i] & 0xffff0000u;
-        d[32 * c + i] = as_short(out[c], t.number) | high;
+            c + 1 < kCount ? as_short(out[c + 1], number) << 16 : d[32 * c + i] & 0xffff0000u;
+        d[32 * c + i] = as_short(out[c], number) | high;
       }
     }
   }
   if (lds && exec_of(w))
-    queue_lds_copy(w, op, uint64_t(w.s[kM0]) + u32(op.imm),
+    queue_lds_copy(w, op, copy_destination(w, op),
                    reinterpret_cast<const uint8_t *>(copied), exec_of(w), 4);
 }
 template <bool kTyped, int kCount, int kShort>
@@ -182,17 +193,18 @@ void store(Wave &w, const Op &op) {
   for (int c = 0; c < 4; ++c)
     if (t.format.bits[c] && t.select[c] != 4 + u32(c))
       return fault(w, op, -1, "formatted store through a descriptor that reorders components");
-  if (!locate_checked(w, op, buffer_of(w, op, 1), 0, t.bytes, 1, a, inside, true)) return;
+  if (!locate_checked(w, op, buffer_of(w, op, 1, true), 0, t.bytes, 1, a, inside, true)) return;
   const u32 *d = vrow(w, op, 0);
+  const u32 number = number_of<kShort>(t);
   FOR_EACH_LANE(i, exec_of(w)) {
     if (!inside[i]) continue;
     u32 words[5] = {};
     for (int c = 0, bit = 0; c < 4; bit += t.format.bits[c++]) {
       if (!t.format.bits[c] || c >= kCount) continue;
       const u32 x = kShort == 0   ? d[64 * c + i]
-                    : kShort == 2 ? from_short(d[i] >> 16, t.number)
-                                  : from_short(d[c / 2 * 64 + i] >> (c % 2 * 16), t.number);
-      put_component(words, bit, encoded(x, t.format.bits[c], t.number));
+                    : kShort == 2 ? from_short(d[i] >> 16, number)
+                                  : from_short(d[c / 2 * 64 + i] >> (c % 2 * 16), number);
+      put_component(words, bit, encoded(x, t.format.bits[c], number));
     }
     memcpy(reinterpret_cast<void *>(a[i]), words, t.bytes);
   }

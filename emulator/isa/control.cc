@@ -167,7 +167,6 @@ inline void write_register(Wave &w, const Op &op, uint32_t value) {
   w.mode = (w.mode & ~mask) | (value << offset & mask);
   w.stop = Stop::kMode;
 }
-// The simm16 of SOPK is not parsed from text; the value is the operand that is.
 void setreg(Wave &w, const Op &op) {
   write_register(w, op, scalar32(w, op, 0));
 }
@@ -247,7 +246,7 @@ const Row rows_control[] = {
     {"s_memtime", "l=", memtime},
     {"s_memrealtime", "l=", memtime},
     {"s_getreg_b32", "i=k", getreg},
-    {"s_setreg_b32", "=xi", setreg},
+    {"s_setreg_b32", "=xik", setreg},
     {"s_setreg_imm32_b32", "=k", setreg_imm},
     {"s_set_gpr_idx_on", "=ix", index_on},
     {"s_set_gpr_idx_off", "=k", index_off},

@@ -70,8 +70,7 @@ void store_sub(Wave &w, const Op &op) {
   store_small<T, kShift>(vrow(w, op, 1), a, exec_of(w));
 }
 
-// LDS address = M0 + instruction offset + lane * size (CDNA3 ISA, "GLOBAL_LOAD_LDS"; gfx950 has
-// more than 64 KiB of LDS, so M0 is used whole).
+// LDS address = M0 + instruction offset + lane * size, 3 dwords counting as 4.
 template <Space S, class T, int kBytes>
 void load_lds(Wave &w, const Op &op) {
   alignas(64) uint64_t a[64];
@@ -88,7 +87,7 @@ void load_lds(Wave &w, const Op &op) {
       memcpy(data + i * kBytes, reinterpret_cast<const void *>(a[i]), kBytes);
     }
   }
-  queue_lds_copy(w, op, uint64_t(w.s[kM0]) + uint64_t(int64_t(op.imm)), data, mask, kBytes);
+  queue_lds_copy(w, op, copy_destination(w, op), data, mask, kBytes);
 }
 struct Wide12 {
   uint32_t words[3];

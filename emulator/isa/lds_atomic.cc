@@ -24,7 +24,7 @@ void atomic(Wave &w, const Op &op) {
       return fault_value(w, op, i, "misaligned LDS atomic at LDS offset", address);
     T old;
     memcpy(&old, w.lds + address, sizeof old);
-    const T next = F(old, lane_value<T>(d, i));
+    const T next = changed<F>(old, lane_value<T>(d, i), lds_denormals(w));
     memcpy(w.lds + address, &next, sizeof next);
     w.out[i] = uint32_t(old);
     w.out[64 + i] = uint32_t(uint64_t(old) >> 32);
@@ -48,7 +48,11 @@ void atomic2(Wave &w, const Op &op) {
       return fault_value(w, op, i, "misaligned LDS atomic at LDS offset", address);
     T old;
     memcpy(&old, w.lds + address, sizeof old);
-    const T next = F(old, lane_value<T>(d0, i), lane_value<T>(d1, i));
+    T next;
+    if constexpr (requires { F(old, old, old, lds_denormals(w)); })
+      next = F(old, lane_value<T>(d0, i), lane_value<T>(d1, i), lds_denormals(w));
+    else
+      next = F(old, lane_value<T>(d0, i), lane_value<T>(d1, i));
     memcpy(w.lds + address, &next, sizeof next);
     w.out[i] = uint32_t(old);
     w.out[64 + i] = uint32_t(uint64_t(old) >> 32);
@@ -62,11 +66,14 @@ template <class T>
 inline T at_cmpst(T m, T d0, T d1) {
   return m == d0 ? d1 : m;
 }
-inline u32 at_cmpst_f32(u32 m, u32 d0, u32 d1) {
-  return as_f(m) == as_f(d0) ? d1 : m;
+// What is stored is flushed when the sources are ("CompareStore flushes the result").
+inline u32 at_cmpst_f32(u32 m, u32 d0, u32 d1, Denormals k) {
+  const bool keep = k.single & 1;
+  return as_f(flushed(m, keep)) == as_f(flushed(d0, keep)) ? flushed(d1, keep) : m;
 }
-inline u64 at_cmpst_f64(u64 m, u64 d0, u64 d1) {
-  return as_d(m) == as_d(d0) ? d1 : m;
+inline u64 at_cmpst_f64(u64 m, u64 d0, u64 d1, Denormals k) {
+  const bool keep = k.wide & 1;
+  return as_d(flushed(m, keep)) == as_d(flushed(d0, keep)) ? flushed(d1, keep) : m;
 }
 template <class T>
 inline T at_mskor(T m, T d0, T d1) {
@@ -109,13 +116,14 @@ void exchange2(Wave &w, const Op &op) {
   for (int r = 0; r < 2 * kWords; ++r) store_masked(row + 64 * r, w.out + 64 * r, exec);
 }
 
-// Adds (kSign 1) or takes away (-1) the number of enabled lanes at M0's base, once a wave; every
-// lane receives the old value (CDNA3 ISA, DS_APPEND, DS_CONSUME).
+// Adds (kSign 1) or takes away (-1) the number of enabled lanes, once a wave; every lane receives
+// the old value. The address in LDS is the instruction's offset alone (CDNA4 ISA, DS_APPEND,
+// DS_CONSUME: "M0.base + instr_offset if GDS, instr_offset if LDS").
 template <int kSign>
 void count_lanes(Wave &w, const Op &op) {
   const uint64_t exec = exec_of(w);
   if (!exec) return;
-  const uint64_t address = (w.s[kM0] >> 16) + (uint64_t(op.imm) & 0xffff);
+  const uint64_t address = uint64_t(op.imm) & 0xffff;
   if (address % 4) return fault_value(w, op, -1, "misaligned LDS atomic at LDS offset", address);
   if (address + 4 > w.lds_bytes) return fault_lds(w, op, -1, address, 4);
   uint32_t old;

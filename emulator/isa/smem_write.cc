@@ -10,18 +10,23 @@ enum Space { kGlobal, kScratch, kBuffer };
 
 // The address, checked for `bytes`; 0 when the access is outside its buffer or faulted.
 template <Space S>
-inline uint64_t locate(Wave &w, const Op &op, uint32_t bytes, bool write) {
-  const uint64_t immediate = uint64_t(int64_t(op.imm)), offset = scalar32(w, op, 2);
-  uint64_t address;
+inline uint64_t locate(Wave &w, const Op &op, uint32_t bytes, bool write, uint32_t skipped = 0) {
+  const uint64_t immediate = uint64_t(int64_t(op.imm));
+  const bool scaled = S == kScratch && op.o[2].kind == Kind::kScalar;
+  const uint64_t offset = uint64_t(scalar32(w, op, 2)) * (scaled ? 64 : 1);
+  uint64_t address, low_bits = immediate | offset;
   if (S == kBuffer) {
     const uint32_t *d = w.s + op.o[1].index, stride = d[1] >> 16 & 0x3fff;
-    const uint64_t limit = stride ? uint64_t(d[2]) * stride : d[2], at = offset + immediate;
+    low_bits |= d[0];
+    const uint64_t limit = stride ? uint64_t(d[2]) * stride : d[2],
+                   at = offset + immediate + skipped;
     if (at + bytes > limit) return 0;
     address = (d[0] | uint64_t(d[1] & 0xffff) << 32) + at;
   } else {
-    address = scalar64(w, op, 1) + immediate + (S == kScratch ? offset * 64 : offset);
+    low_bits |= scalar64(w, op, 1);
+    address = scalar64(w, op, 1) + immediate + offset;
   }
-  if (address & 3) {
+  if (low_bits & 3) {
     fault_value(w, op, -1, "scalar access to an address that is not a multiple of 4,", address);
     return 0;
   }
@@ -38,8 +43,11 @@ void load(Wave &w, const Op &op) {
 }
 template <Space S, uint32_t kWords>
 void store(Wave &w, const Op &op) {
-  if (const uint64_t address = locate<S>(w, op, kWords * 4, true))
-    memcpy(reinterpret_cast<void *>(address), w.s + op.o[0].index, kWords * 4);
+  // Each dword of a buffer is checked by itself (CDNA4 ISA, "Alignment and Bounds Checking").
+  constexpr uint32_t kParts = S == kBuffer ? kWords : 1, kBytes = kWords * 4 / kParts;
+  for (uint32_t k = 0; k < kParts && w.stop != Stop::kFault; ++k)
+    if (const uint64_t address = locate<S>(w, op, kBytes, true, 4 * k))
+      memcpy(reinterpret_cast<void *>(address), w.s + op.o[0].index + k, kBytes);
 }
 
 template <class T>

@@ -112,6 +112,32 @@ TEST_P(BufferFormat, DescriptorNamesFormatAndComponents) {
   EXPECT_THAT(reordered.run(), HasSubstr("reorders components"));
 }
 
+// CDNA4 ISA: outside, selection 1 still gives 1 ("Range Checking"); MTBUF gives 0 for components that
+// the format lacks ("Buffer Data"); fp16 passes as it is.
+TEST_P(BufferFormat, OutsideAndAbsentComponents) {
+  Snippet t(
+      "buffer_load_format_xy v[4:5], v0, s[0:3], 0 offen\n"
+      "tbuffer_load_format_xyzw v[8:11], off, s[0:3], 0 "
+      "format:[BUF_DATA_FORMAT_16_16,BUF_NUM_FORMAT_UINT]\n"
+      "buffer_load_format_d16_x v12, off, s[0:3], 0",
+      GetParam());
+  describe(t, 5, 7, 1 | 4 << 3);
+  put(0, 0x44007c01);
+  t.set_v(0, [](int) { return 4096u; });
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.vf(4, 0), 1.0f);
+  EXPECT_EQ(t.v(5, 0), 0u);
+  EXPECT_EQ(t.v(8, 0), 0x7c01u);
+  EXPECT_EQ(t.v(10, 0), 0u);
+  EXPECT_EQ(t.v(11, 0), 0u);
+  EXPECT_EQ(t.v(12, 0), 0x3c00u);
+  Snippet half("buffer_load_format_d16_x v12, off, s[0:3], 0", GetParam());
+  describe(half, 5, 7);
+  put(0, 0x44007c01);
+  ASSERT_EQ(half.run(), "");
+  EXPECT_EQ(half.v(12, 0), 0x7c01u) << "a signalling NaN stays one";
+}
+
 TEST_P(BufferFormat, SmallFloatsAndOutOfRange) {
   // 10_11_11: x has 11 bits, y 11, z 10, all with a 5-bit exponent: 1.5, 0.25, 64.
   Snippet t(

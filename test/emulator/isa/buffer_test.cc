@@ -41,6 +41,22 @@ TEST_P(BufferOps, BytesAreCountedWithoutAnIndex) {
   }
 }
 
+// CDNA4 ISA, "Range Checking": a private buffer, one that adds the lane without idxen, is not
+// checked; its data format extends the stride (Table 45), but not for instructions with a format.
+TEST_P(BufferOps, PrivateBuffersAreNotChecked) {
+  const uint32_t add_lane = 1u << 23, data_format_32 = 4u << 15, uint = 4u << 12, identity = 0xfac;
+  Snippet plain("buffer_load_dword v2, off, s[0:3], 0 offset:4", GetParam());
+  describe(plain, 8, 0, add_lane);
+  ASSERT_EQ(plain.run(), "");
+  Snippet typed("buffer_load_format_x v2, off, s[0:3], 0 offset:4", GetParam());
+  describe(typed, 8, 0, add_lane | data_format_32 | uint | identity);
+  ASSERT_EQ(typed.run(), "");
+  for (int lane = 0; lane < 64; ++lane) {
+    EXPECT_EQ(plain.v(2, lane), data_[size_t(lane * 2 + 1)]);
+    EXPECT_EQ(typed.v(2, lane), data_[size_t(lane * 2 + 1)]);
+  }
+}
+
 // With idxen it is in records, and an access may be wider than a record.
 TEST_P(BufferOps, RecordsAreCountedWithAnIndex) {
   Snippet t(

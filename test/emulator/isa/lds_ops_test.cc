@@ -128,7 +128,7 @@ TEST_P(LdsOps, LaneCountsAndLaneAddresses) {
       GetParam());
   t.set_exec(0x00ff00ff00ff00f0ull);
   t.set_v(0, [](int lane) { return 700u + u32(lane); });
-  put<u32>(t, 64 + 16, 1000);
+  put<u32>(t, 16, 1000);  // M0 is a base for GDS only
   ASSERT_EQ(t.run(), "");
   for (const int lane : {4, 16, 55}) {
     EXPECT_EQ(t.v(10, lane), 1000u);
@@ -136,11 +136,43 @@ TEST_P(LdsOps, LaneCountsAndLaneAddresses) {
     EXPECT_EQ(t.v(12, lane), 1056u);
   }
   EXPECT_EQ(t.v(10, 0), 0u);
-  EXPECT_EQ(get<u32>(t, 80), 1028u);
+  EXPECT_EQ(get<u32>(t, 16), 1028u);
   EXPECT_EQ(get<u32>(t, 256 + 32 + 4 * 17), 717u);
   EXPECT_EQ(get<u32>(t, 256 + 32 + 4 * 8), 0u);
   EXPECT_EQ(t.v(13, 16), 717u);
   EXPECT_EQ(t.v(13, 23), 0u) << "lane 24 is disabled and wrote nothing";
+}
+
+// CDNA4 ISA, "Float Memory Atomics": LDS flushes as MODE says (compares only to compare), fp64 adds
+// never do; a signalling NaN wins a minimum or maximum, a quiet one loses.
+TEST_P(LdsOps, FloatAtomicsFollowMode) {
+  for (const bool flush : {false, true}) {
+    Snippet t(
+        "ds_add_f32 v0, v1\n ds_min_f32 v0, v1 offset:4\n ds_cmpst_f32 v0, v2, v1 offset:8\n"
+        "ds_add_f64 v0, v[4:5] offset:16\n ds_max_f64 v0, v[4:5] offset:24\n"
+        "ds_max_f64 v0, v[6:7] offset:32\n ds_min_f64 v0, v[8:9] offset:40\n"
+        "ds_pk_add_f16 v0, v3 offset:48\n ds_pk_add_bf16 v0, v3 offset:52",
+        GetParam());
+    t.set_exec(1);
+    t.wave().mode = flush ? 0x300 : 0x3f0;
+    t.v(1, 0) = 5, t.v(2, 0) = 0, t.v(3, 0) = 0x00030004;
+    t.v(4, 0) = 7, t.v(5, 0) = 0;                    // a denormal
+    t.v(6, 0) = 1, t.v(7, 0) = 0x7ff00000;           // signalling
+    t.v(8, 0) = 0, t.v(9, 0) = 0x7ff80000;           // quiet
+    put<u32>(t, 0, 3), put<u32>(t, 4, 9), put<u32>(t, 8, 6);
+    put<u64>(t, 16, 2), put<u64>(t, 24, 6), put<u64>(t, 32, 0x4000000000000000);
+    put<u64>(t, 40, 0x4000000000000000), put<u32>(t, 48, 0x00010002), put<u32>(t, 52, 0x00010002);
+    ASSERT_EQ(t.run(), "");
+    EXPECT_EQ(get<u32>(t, 0), flush ? 0u : 8u);
+    EXPECT_EQ(get<u32>(t, 4), flush ? 9u : 5u) << "equal when flushed: memory stays as it is";
+    EXPECT_EQ(get<u32>(t, 8), flush ? 0u : 6u) << "0 equals a flushed denormal, and 5 is flushed";
+    EXPECT_EQ(get<u64>(t, 16), 9u);
+    EXPECT_EQ(get<u64>(t, 24), flush ? 6u : 7u);
+    EXPECT_EQ(get<u64>(t, 32), 0x7ff8000000000001u);
+    EXPECT_EQ(get<u64>(t, 40), 0x4000000000000000u);
+    EXPECT_EQ(get<u32>(t, 48), flush ? 0u : 0x00040006u);
+    EXPECT_EQ(get<u32>(t, 52), flush ? 0u : 0x00040006u);
+  }
 }
 
 // The lanes that the CDNA3 ISA prints for FFT mode (1-based there), and rotations.

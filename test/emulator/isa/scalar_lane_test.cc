@@ -222,6 +222,20 @@ TEST_P(Scalar, DppControls) {
   }
 }
 
+// A field of MODE from a register, from a literal, and back.
+TEST_P(Scalar, HardwareRegisterFields) {
+  Snippet t(
+      "s_mov_b32 s1, 0xfffffff5\n s_setreg_b32 hwreg(HW_REG_MODE, 1, 3), s1\n"
+      "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 0xfffffffa\n s_getreg_b32 s2, hwreg(HW_REG_MODE)\n"
+      "s_getreg_b32 s3, hwreg(HW_REG_MODE, 3, 5)",
+      GetParam());
+  t.wave().mode = 0x3f1;
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.s(2), 0x3abu);
+  EXPECT_EQ(t.s(3), 0x15u);
+  EXPECT_EQ(t.wave().mode, 0x3abu);
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, Scalar, testing::ValuesIn(levels()), [](const auto &p) {
   return std::string(p.param == Level::kBase   ? "base"
                      : p.param == Level::kAvx2 ? "avx2"

@@ -35,7 +35,7 @@ TEST_P(ScalarMemory, StoresAndScratch) {
       GetParam());
   point(t, 0);
   point(t, 20);
-  t.s(22) = 32;  // bytes: the pair at 28 does not fit
+  t.s(22) = 32;  // bytes: of the pair at 28 one dword fits
   t.s(8) = 1, t.s(9) = 2, t.s(10) = 3;
   ASSERT_EQ(t.run(), "");
   EXPECT_EQ(data_[4], 1u);
@@ -44,10 +44,30 @@ TEST_P(ScalarMemory, StoresAndScratch) {
   EXPECT_EQ(t.s(12), 132u) << "register offsets of scratch count 64 bytes";
   EXPECT_EQ(t.s(13), 133u);
   EXPECT_EQ(data_[33], 1u);
-  EXPECT_EQ(data_[7], 2u);
+  EXPECT_EQ(data_[7], 1u) << "the first dword of the pair is inside";
+  EXPECT_EQ(data_[8], 3u);
   Snippet outside("s_store_dword s8, s[0:1], 0x100", GetParam());
   point(outside, 0);
   EXPECT_THAT(outside.run(), HasSubstr("writes 4 bytes"));
+}
+
+// CDNA4 ISA, "Scalar Memory Addressing": the factor 64 is the register's, not the immediate's; the two
+// low bits of each part of an address do not count.
+TEST_P(ScalarMemory, PartsOfAddresses) {
+  Snippet t(
+      "s_scratch_load_dword s8, s[0:1], 0x14\n s_mov_b32 s4, 7\n"
+      "s_buffer_load_dword s9, s[20:23], s4 offset:0x5\n s_load_dwordx2 s[10:11], s[0:1], 0x8",
+      GetParam());
+  point(t, 0);
+  point(t, 20);
+  t.s(20) += 3, t.s(22) = 256;
+  ASSERT_EQ(t.run(), "");
+  EXPECT_EQ(t.s(8), 105u);
+  EXPECT_EQ(t.s(9), 102u) << "4 + 4";
+  EXPECT_EQ(t.s(10), 102u);
+  Snippet low("s_mov_b32 s4, 3\n s_load_dword s8, s[0:1], s4 offset:0x1", GetParam());
+  point(low, 0);
+  EXPECT_THAT(low.run(), HasSubstr("not a multiple of 4"));
 }
 
 TEST_P(ScalarMemory, Atomics) {
