@@ -99,9 +99,9 @@ class Modeller {
     sum_up(result, samples, weights);
     std::vector<double> durations;
     for (const Simulated *sample : samples) durations.push_back(sample->clocks);
-    const Schedule schedule = schedule_groups(machine(), launch_.groups(), [&](uint64_t group) {
-      return launch_.rule.value(durations, group);
-    });
+    const Schedule schedule = schedule_groups(
+        machine(speeds(typical, samples[representative]->clocks, clock_hz)), launch_.groups(),
+        [&](uint64_t group) { return launch_.rule.value(durations, group); });
     result.idle = schedule.idle;
 
     const double unit_clocks = schedule.clocks * launch_.facts.compute_units;
@@ -132,8 +132,39 @@ class Modeller {
   }
 
  private:
-  Machine machine() const {
+  // Of the representative work-group when it shares its compute unit with fewer others, against a full
+  // one. Looked at for 1, 2, 4, ... of them, in launches whose tail matters.
+  std::vector<double> speeds(const GroupTrace &typical, double full_clocks, double clock_hz) {
+    constexpr double kRoundsOfALongLaunch = 50;
+    const uint32_t full = occupancy_.groups_per_compute_unit;
+    std::vector<double> result(full, 1.0);
+    if (rounds_of_launch() > kRoundsOfALongLaunch) return result;
+    uint32_t from = 1;
+    for (uint32_t n = 1; n < full; from = n, n *= 2) {
+      const Simulated fewer =
+          simulate_rounds(typical, constants_, clock_hz, n,
+                          rounds_of_launch() >= 2 && n > 1 ? 3 : 1, rounds_of_launch() >= 2);
+      result[n - 1] = std::max(full_clocks / fewer.clocks, 1.0);
+      between(result, from, n);
+    }
+    between(result, from, full);
+    return result;
+  }
+  static void between(std::vector<double> &values, uint32_t from, uint32_t to) {
+    for (uint32_t n = from + 1; n < to; ++n)
+      values[n - 1] =
+          values[from - 1] + (values[to - 1] - values[from - 1]) * (n - from) / (to - from);
+  }
+
+  // Work-groups that each place runs one after the other.
+  double rounds_of_launch() const {
+    return double(launch_.groups()) /
+           (double(occupancy_.groups_per_compute_unit) * launch_.facts.compute_units);
+  }
+
+  Machine machine(std::vector<double> speed) const {
     Machine machine;
+    machine.speed = std::move(speed);
     machine.xcds = launch_.facts.xcds;
     machine.compute_units_per_xcd = launch_.facts.compute_units / launch_.facts.xcds;
     machine.groups_per_compute_unit = occupancy_.groups_per_compute_unit;
@@ -145,26 +176,27 @@ class Modeller {
   // other: only the first finds the instruction cache empty and starts together with its neighbours.
   Simulated simulate(const GroupTrace &group, const Constants &constants, double clock_hz,
                      const ModelOptions *detail = nullptr) {
-    const double residents = occupancy_.groups_per_compute_unit;
-    const double rounds = double(launch_.groups()) / (residents * launch_.facts.compute_units);
+    const uint32_t residents = occupancy_.groups_per_compute_unit;
+    const double rounds = rounds_of_launch();
     if (detail || rounds < 2)
-      return simulate_rounds(group, constants, clock_hz, 1, rounds >= 2, detail);
+      return simulate_rounds(group, constants, clock_hz, residents, 1, rounds >= 2, detail);
     // Copies that share a compute unit end at different times. In steady state others follow at once:
     // what counts is the time between the ends, one round after another.
     Simulated steady = residents == 1
-                           ? simulate_rounds(group, constants, clock_hz, 1, true, nullptr)
-                           : simulate_rounds(group, constants, clock_hz, 3, true, nullptr);
+                           ? simulate_rounds(group, constants, clock_hz, residents, 1, true)
+                           : simulate_rounds(group, constants, clock_hz, residents, 3, true);
     constexpr double kManyRounds = 8;
     if (rounds < kManyRounds) {
-      const Simulated first = simulate_rounds(group, constants, clock_hz, 1, false, nullptr);
+      const Simulated first = simulate_rounds(group, constants, clock_hz, residents, 1, false);
       steady.clocks += (first.clocks - steady.clocks) / rounds;
     }
     return steady;
   }
 
-  // `rounds` 3: the first and the last only keep the neighbours busy.
+  // `count` copies at a time; `rounds` 3: the first and the last only keep the neighbours busy.
   Simulated simulate_rounds(const GroupTrace &group, const Constants &constants, double clock_hz,
-                            uint32_t rounds, bool warm_code, const ModelOptions *detail) {
+                            uint32_t count, uint32_t rounds, bool warm_code,
+                            const ModelOptions *detail = nullptr) {
     if (!costs_ || costs_of_ != &constants) {
       costs_ = std::make_unique<CostTable>(*launch_.program, constants);
       costs_of_ = &constants;
@@ -176,13 +208,12 @@ class Modeller {
       options.timeline = detail->timeline;
       options.timeline_limit = detail->timeline_limit;
     }
-    const uint32_t count = occupancy_.groups_per_compute_unit;
-    const std::vector<const GroupTrace *> residents(count, &group);
+    const std::vector<const GroupTrace *> copies(count, &group);
     options.successors.assign(size_t(rounds - 1) * count, &group);
     options.warm_code = warm_code;
     Simulated result;
     result.unit =
-        simulate_compute_unit(*launch_.program, *costs_, residents, constants, path, options);
+        simulate_compute_unit(*launch_.program, *costs_, copies, constants, path, options);
     double clocks = result.unit.clocks;
     if (rounds > 1) {
       std::vector<double> ends = result.unit.group_end;

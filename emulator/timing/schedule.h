@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace flydsl::emu::timing {
 
@@ -10,6 +11,9 @@ struct Machine {
   uint32_t xcds = 8, compute_units_per_xcd = 32;
   uint32_t groups_per_compute_unit = 1;
   double start_clocks = 0;  // of a place for a work-group, before each
+  // How much faster a work-group goes on when 1, 2, ... of them are on its compute unit, against a
+  // full one; what is missing is 1.
+  std::vector<double> speed = {};
 };
 
 struct Schedule {
@@ -18,8 +22,9 @@ struct Schedule {
   bool averaged = false;  // too many work-groups to follow each
 };
 
-// Work-groups go to the XCDs in turn by their linear index, and on an XCD to the first free place.
-// `duration` of a work-group once it has its place.
+// Work-groups go to the XCDs in turn by their linear index, and on an XCD to the compute unit that
+// has a free place first; of several to the one with the fewest work-groups. `duration`: of a
+// work-group on a full compute unit.
 Schedule schedule_groups(const Machine &machine, uint64_t groups,
                          const std::function<double(uint64_t)> &duration);
 

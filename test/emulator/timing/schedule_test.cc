@@ -107,6 +107,26 @@ TEST(Schedule, TheFirstFreePlaceIsNext) {
   EXPECT_NEAR(s.idle, 1.0 / 22, 1e-12);
 }
 
+// Two places whose work-groups slow each other down to 1 / 1.5: alone they go on faster.
+TEST(Schedule, WorkGroupsShareTheirComputeUnit) {
+  Machine machine;
+  machine.groups_per_compute_unit = 2;
+  machine.speed = {1.5, 1};
+  EXPECT_NEAR(timing::schedule_groups(machine, 512, equal).clocks, 1000, 1e-9);
+  EXPECT_NEAR(timing::schedule_groups(machine, 256, equal).clocks, 1000 / 1.5, 1e-9)
+      << "one each, not two on every second";
+  // A second generation that leaves one place of each free.
+  EXPECT_NEAR(timing::schedule_groups(machine, 768, equal).clocks, 1000 + 1000 / 1.5, 1e-9);
+  EXPECT_NEAR(timing::schedule_groups(machine, 1024, equal).clocks, 2000, 1e-9);
+  // One long work-group: 1000 clocks beside another, then the rest alone.
+  machine.xcds = 1;
+  machine.compute_units_per_xcd = 1;
+  const auto duration = [](uint64_t group) { return group ? 1000.0 : 4000.0; };
+  const Schedule s = timing::schedule_groups(machine, 2, duration);
+  EXPECT_NEAR(s.clocks, 1000 + 3000 / 1.5, 1e-9);
+  EXPECT_NEAR(s.idle, 1 - (1000 * 2 + 2000) / (3000.0 * 2), 1e-9);
+}
+
 TEST(Schedule, LongLaunchesAreAveraged) {
   const Machine machine;
   const auto duration = [](uint64_t group) { return 100 + double(group % 3); };
