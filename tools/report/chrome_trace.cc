@@ -120,8 +120,8 @@ void add_units(Writer &writer, const TimingReport &report, const Order &order, u
 std::string chrome_trace(const TimingReport &report, size_t limit) {
   Order order(report.timeline.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return report.timeline[a].begin < report.timeline[b].begin;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(report.timeline[a].begin, a) < std::pair(report.timeline[b].begin, b);
   });
   const bool truncated = report.timeline_truncated || order.size() > limit;
   order.resize(std::min(order.size(), limit));

@@ -60,8 +60,9 @@ NamedValues named_values(const Json &object, const char *key) {
 
 NamedValues largest_first(NamedValues values) {
   std::erase_if(values, [](const auto &value) { return value.second == 0; });
-  std::stable_sort(values.begin(), values.end(),
-                   [](const auto &a, const auto &b) { return a.second > b.second; });
+  std::sort(values.begin(), values.end(), [](const auto &a, const auto &b) {
+    return std::pair(-a.second, a.first) < std::pair(-b.second, b.first);
+  });
   return values;
 }
 
