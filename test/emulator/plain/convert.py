@@ -5,7 +5,7 @@ from fp import BF16, F16, F32, F64
 from machine import M32, signed
 from vector import valu
 
-E64 = ""
+E64, ONE_SOURCE = "", "e32 e64 sdwa dpp"
 
 
 def from_integer(name, result, kind, bits, is_signed, pick=lambda x: x, **flags):
@@ -15,7 +15,7 @@ def from_integer(name, result, kind, bits, is_signed, pick=lambda x: x, **flags)
         x = pick(x)
         return env.rules(fmt).encode(signed(x, bits) if is_signed else x, 0)
 
-    valu(name, result, kind, lane, "e32 e64", integer_source=0, **flags)
+    valu(name, result, kind, lane, ONE_SOURCE, integer_source=0, **flags)
 
 
 def to_integer(name, result, kind, low, high, mode=fp.ZERO):
@@ -26,7 +26,7 @@ def to_integer(name, result, kind, low, high, mode=fp.ZERO):
         (x,) = fp.inputs(env.rules(fmt), x)
         return fp.to_integer(fmt, x, low, high, mode) & mask
 
-    valu(name, result, kind, lane, "e32 e64", no_clamp=True)
+    valu(name, result, kind, lane, ONE_SOURCE, no_clamp=True)
 
 
 from_integer("v_cvt_f32_i32", "f", "u", 32, True)
@@ -57,7 +57,7 @@ def cvt_rpi(env, x):
     return max(-1 << 31, min(doubled >> shift, (1 << 31) - 1)) & M32
 
 
-valu("v_cvt_rpi_i32_f32", "u", "f", cvt_rpi, "e32 e64", no_clamp=True)
+valu("v_cvt_rpi_i32_f32", "u", "f", cvt_rpi, ONE_SOURCE, no_clamp=True)
 
 
 def between(name, result, kind, **flags):
@@ -69,7 +69,7 @@ def between(name, result, kind, **flags):
         r, governing = env.rules(target), source if source is F64 else target
         return fp.convert(source, target, x, env.rules(source), r, env.rules(governing).round)
 
-    valu(name, result, kind, lane, "e32 e64 sdwa dpp" if result != "d" and kind != "d" else "e32 e64", **flags)
+    valu(name, result, kind, lane, ONE_SOURCE, **flags)
 
 
 between("v_cvt_f16_f32", "h", "f")
@@ -120,4 +120,5 @@ for _size, _fmt, _kind in (("f32", F32, "f"), ("f16", F16, "h")):
         valu(f"v_cvt_pknorm_{_sign}16_{_size}", "u", _kind * 2,
              lambda env, a, b, one=_one: one(env, a) | one(env, b) << 16, E64, no_clamp=True, no_op_sel=True)
         if _kind == "h":
-            valu(f"v_cvt_norm_{_sign}16_f16", "w", "h", lambda env, a, one=_one: one(env, a), "e32 e64", no_clamp=True)
+            valu(f"v_cvt_norm_{_sign}16_f16", "w", "h", lambda env, a, one=_one: one(env, a), ONE_SOURCE,
+                 no_clamp=True)

@@ -128,8 +128,7 @@ class Generator:
             dst = self.vector_register(result_words)
         operands.append(dst)
         if row.carry_out:
-            operands.append(Operand("s", VCC, 2) if encoding == "e32" else Operand(
-                "s", r.randrange(0, FREE_SCALARS, 2), 2))
+            operands.append(Operand("s", r.randrange(0, FREE_SCALARS, 2), 2) if vop3 else Operand("s", VCC, 2))
         written = row.sources[:-1] if row.reads_dst else row.sources
         scalars = set()
         for i, kind in enumerate(written):
@@ -138,7 +137,7 @@ class Generator:
                 free = i == 0 and r.random() < 0.0
             operand = self.source(kind, free, literal=encoding == "e32")
             if encoding == "dpp" or encoding == "sdwa" and operand.kind not in "vs":
-                operand = self.vector_register(1)
+                operand = self.vector_register(operand.words)
             if operand.kind == "s":
                 scalars.add(operand.index)
                 if len(scalars) > 1:  # one SGPR an instruction on these targets
@@ -186,6 +185,8 @@ class Generator:
                 ("row_shr", r.randrange(1, 16)), ("row_ror", r.randrange(1, 16)), ("row_mirror", True),
                 ("row_half_mirror", True), ("row_bcast", 15), ("row_bcast", 31), ("wave_shl", 1), ("wave_shr", 1),
                 ("wave_rol", 1), ("wave_ror", 1), ("row_newbcast", r.randrange(16))])
+            if 64 in map(type_bits, row.result + row.sources):
+                name, value = "row_newbcast", r.randrange(16)  # all that 64-bit operations have
             modifiers[name] = value
             modifiers["row_mask"] = r.choice([15, 15, r.randrange(16)])
             modifiers["bank_mask"] = r.choice([15, 15, r.randrange(16)])

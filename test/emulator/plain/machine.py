@@ -228,12 +228,11 @@ def dpp_control(modifiers):
 def dpp_lane(state, inst, lane):
     """(lane to read or None for 0, False when the lane is not written)."""
     m = inst.m
-    if not (m["row_mask"] >> (lane // 16) & 1 and m["bank_mask"] >> (lane % 16 // 4) & 1):
-        return None, False
+    written = bool(m["row_mask"] >> (lane // 16) & 1 and m["bank_mask"] >> (lane % 16 // 4) & 1)
     source = dpp_source(dpp_control(m), lane)
     if source is None or not state.exec >> source & 1:
-        return None, "bound_ctrl" in m
-    return source, True
+        return None, written and "bound_ctrl" in m
+    return source, written
 
 
 def write_lane(state, operand, lane, value, words):

@@ -77,9 +77,7 @@ def run(state, inst):
         source0, written = lane, True
         if inst.encoding == "dpp":
             source0, written = dpp_lane(read, inst, lane)
-            if not written and row.result != "m":
-                if row.carry_out:
-                    mask_result |= 0
+            if not written and not row.carry_out:  # the masks are about the vector register only
                 continue
         values = [source_value(read, inst, row, i, o, lane, source0 if i == 0 else lane) for i, o in enumerate(operands)]
         if mask_in:
@@ -96,6 +94,8 @@ def run(state, inst):
             continue
         if row.carry_out:
             mask_result |= env.carry_out << lane
+            if not written:
+                continue
         if row.result in FLOAT and not row.no_finish:
             rules = Rules(FLOAT[row.result], state.mode)
             value = finish(rules, value, env.clamp, inst.m.get("omod_code", 0))

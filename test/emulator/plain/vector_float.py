@@ -116,14 +116,14 @@ for letter, size in (("f", "f32"), ("d", "f64"), ("h", "f16")):
         arithmetic(f"v_min3_{size}", letter, 3, three(fp.minimum_number), E64, **keep)
         arithmetic(f"v_max3_{size}", letter, 3, three(fp.maximum_number), E64, **keep)
         arithmetic(f"v_med3_{size}", letter, 3, median, E64, **keep)
-    one = "e32 e64" if wide else ALL
+    one = "e32 e64 dpp" if wide else ALL
     for operation, mode in (("trunc", fp.ZERO), ("ceil", fp.UP), ("floor", fp.DOWN), ("rndne", fp.NEAREST)):
         arithmetic(f"v_{operation}_{size}", letter, 1, lambda r, x, m=mode: fp.integral(r, x, m), one)
     arithmetic(f"v_fract_{size}", letter, 1, fraction, one)
     arithmetic(f"v_frexp_mant_{size}", letter, 1, mantissa, one)
 
 arithmetic("v_fmac_f32", "f", 3, fp.fma, "e32 e64 dpp", reads_dst=True)
-arithmetic("v_fmac_f64", "d", 3, fp.fma, "e32 e64", reads_dst=True)
+arithmetic("v_fmac_f64", "d", 3, fp.fma, "e32 e64 dpp", reads_dst=True)
 arithmetic("v_mul_legacy_f32", "f", 2, multiply_legacy, "")
 arithmetic("v_fmamk_f32", "f", 3, fp.fma, "", literal=1, no_mods=True, since="gfx942")
 arithmetic("v_fmaak_f32", "f", 3, fp.fma, "", literal=2, no_mods=True, since="gfx942")
@@ -143,9 +143,9 @@ arithmetic("v_mad_legacy_f32", "f", 3, multiply_add_legacy, E64, only="gfx90a")
 for name, less in (("v_minimum3_f32", True), ("v_maximum3_f32", False)):
     arithmetic(name, "f", 3, lambda r, a, b, c, w=less: minimum_ieee(r, w)(minimum_ieee(r, w)(a, b), c), E64,
                since="gfx950")
-valu("v_frexp_exp_i32_f32", "u", "f", frexp_exponent(F32, 32), "e32 e64", no_clamp=True)
-valu("v_frexp_exp_i32_f64", "u", "d", frexp_exponent(F64, 32), "e32 e64", no_clamp=True)
-valu("v_frexp_exp_i16_f16", "w", "h", frexp_exponent(F16, 16), "e32 e64", no_clamp=True)
+valu("v_frexp_exp_i32_f32", "u", "f", frexp_exponent(F32, 32), ALL, no_clamp=True)
+valu("v_frexp_exp_i32_f64", "u", "d", frexp_exponent(F64, 32), "e32 e64 dpp", no_clamp=True)
+valu("v_frexp_exp_i16_f16", "w", "h", frexp_exponent(F16, 16), ALL, no_clamp=True)
 
 
 def ldexp(fmt, bits):
@@ -158,7 +158,7 @@ def ldexp(fmt, bits):
 
 valu("v_ldexp_f32", "f", "fu", ldexp(F32, 32), E64, integer_source=1)
 valu("v_ldexp_f64", "d", "du", ldexp(F64, 32), E64, integer_source=1)
-valu("v_ldexp_f16", "h", "hw", ldexp(F16, 16), "e32 e64", integer_source=1)
+valu("v_ldexp_f16", "h", "hw", ldexp(F16, 16), ALL, integer_source=1)
 
 
 def packed_fmac(env, a, b, c):
@@ -183,7 +183,7 @@ def fp64_function(name, function):
             return x | F64.quiet
         return fp.output(r, function(x, r.round))
 
-    valu(name, "d", "d", lane, "e32 e64")
+    valu(name, "d", "d", lane, "e32 e64 dpp")
 
 
 def reciprocal64(x, mode):
@@ -319,7 +319,7 @@ def near(fmt, want, ulp, absolute=0.0):
     return judge
 
 
-def approximation(name, kind, function, ulp, absolute=0.0, encodings="e32 e64"):
+def approximation(name, kind, function, ulp, absolute=0.0):
     fmt = LETTER[kind]
 
     def lane(env, x):
@@ -332,7 +332,7 @@ def approximation(name, kind, function, ulp, absolute=0.0, encodings="e32 e64"):
         env.judge = lambda got: any(judge(got) for judge in choices)
         return 0
 
-    valu(name, kind, kind, lane, encodings, approximate=True, no_clamp=True, no_finish=True)
+    valu(name, kind, kind, lane, ALL, approximate=True, no_clamp=True, no_finish=True, plain_sdwa=True)
 
 
 def exp2(x):

@@ -70,7 +70,7 @@ integer("v_ffbh_i32", 1, first_high_signed)
 integer("v_and_b32", 2, lambda a, b: a & b)
 integer("v_or_b32", 2, lambda a, b: a | b)
 integer("v_xor_b32", 2, lambda a, b: a ^ b)
-integer("v_xnor_b32", 2, lambda a, b: ~(a ^ b), "e32 e64 dpp")
+integer("v_xnor_b32", 2, lambda a, b: ~(a ^ b))
 integer("v_lshlrev_b32", 2, lambda a, b: b << (a & 31))
 integer("v_lshrrev_b32", 2, lambda a, b: b >> (a & 31))
 integer("v_ashrrev_i32", 2, lambda a, b: s32(b) >> (a & 31))
@@ -152,7 +152,7 @@ def carrying(name, function, carry_in):
             exact = saturate_unsigned(exact, 32)
         return exact & M32
 
-    valu(name, "u", "uu", lane, "e32 e64", no_mods=True, int_clamp=True, carry_out=True, carry_in=carry_in)
+    valu(name, "u", "uu", lane, ALL, no_mods=True, int_clamp=True, carry_out=True, carry_in=carry_in)
 
 
 carrying("v_add_co_u32", lambda a, b, c: a + b, False)
@@ -162,7 +162,8 @@ carrying("v_addc_co_u32", lambda a, b, c: a + b + c, True)
 carrying("v_subb_co_u32", lambda a, b, c: a - b - c, True)
 carrying("v_subbrev_co_u32", lambda a, b, c: b - a - c, True)
 
-valu("v_cndmask_b32", "u", "uu", lambda env, a, b: b if env.carry_in else a, "e32 e64 sdwa", carry_in=True, sign_mods=True)
+valu("v_cndmask_b32", "u", "uu", lambda env, a, b: b if env.carry_in else a, ALL, carry_in=True,
+     sign_mods=True)
 
 integer("v_min_i32", 2, lambda a, b: min(s32(a), s32(b)))
 integer("v_max_i32", 2, lambda a, b: max(s32(a), s32(b)))
@@ -229,7 +230,7 @@ integer("v_lshlrev_b64", "uq", lambda a, b: b << (a & 63), E64, kind="q")
 integer("v_lshrrev_b64", "uq", lambda a, b: b >> (a & 63), E64, kind="q")
 integer("v_ashrrev_i64", "uq", lambda a, b: signed(b, 64) >> (a & 63), E64, kind="q")
 integer("v_lshl_add_u64", "quq", lambda a, b, c: (a << (b & 7)) + c, E64, kind="q", since="gfx942")
-integer("v_mov_b64", "q", lambda a: a, "e32", kind="q", since="gfx942")
+integer("v_mov_b64", "q", lambda a: a, "e32 dpp", kind="q", since="gfx942")
 integer("v_accvgpr_read_b32", 1, lambda a: a, E64, accumulation="source")
 integer("v_accvgpr_write_b32", 1, lambda a: a, E64, accumulation="result")
 integer("v_accvgpr_mov_b32", 1, lambda a: a, E64, accumulation="both")
@@ -244,7 +245,7 @@ valu("v_mbcnt_hi_u32_b32", "u", "uu",
 integer("v_cvt_pk_u16_u32", 2, lambda a, b: min(a, 65535) | min(b, 65535) << 16, E64)
 integer("v_cvt_pk_i16_i32", 2, lambda a, b: (saturate_signed(s32(a), 16) & 65535)
         | (saturate_signed(s32(b), 16) & 65535) << 16, E64)
-integer("v_sat_pk_u8_i16", 1, lambda a: saturate_unsigned(s16(a), 8) | saturate_unsigned(s16(a >> 16), 8) << 8, "e32 e64")
+integer("v_sat_pk_u8_i16", 1, lambda a: saturate_unsigned(s16(a), 8) | saturate_unsigned(s16(a >> 16), 8) << 8)
 valu("v_ashr_pk_i8_i32", "w", "uuu", lambda env, a, b, c: (saturate_signed(s32(a) >> (c & 31), 8) & 255)
      | (saturate_signed(s32(b) >> (c & 31), 8) & 255) << 8, E64, no_mods=True, since="gfx950", keep_half=True)
 valu("v_ashr_pk_u8_i32", "w", "uuu", lambda env, a, b, c: saturate_unsigned(s32(a) >> (c & 31), 8)
