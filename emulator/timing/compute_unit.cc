@@ -153,12 +153,11 @@ class Simulation {
         icache_.touch(program_.offsets[step & ~kNoLanes] / kLineBytes);
   }
 
-  // By priority, then age.
+  // By priority, then age, which no two waves share.
   static void sort_waves(Simd &simd) {
-    std::stable_sort(
-        simd.waves.begin(), simd.waves.end(), [](const WaveState *x, const WaveState *y) {
-          return x->priority != y->priority ? x->priority > y->priority : x->age < y->age;
-        });
+    std::sort(simd.waves.begin(), simd.waves.end(), [](const WaveState *x, const WaveState *y) {
+      return x->priority != y->priority ? x->priority > y->priority : x->age < y->age;
+    });
   }
 
   // The wave goes on to its next instruction, at `slot` or later: when it can issue as far as that is
