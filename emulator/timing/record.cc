@@ -82,17 +82,25 @@ class GroupRecorder : public checks::Check {
     std::copy(group.id, group.id + 3, trace_.id);
     trace_.linear_id = linear;
     trace_.waves.resize(waves.size());
+    barriers_.assign(waves.size(), 0);
+    barriers_kept_ = UINT32_MAX;
   }
 
   void before(Wave &wave, const Op &op, const Instruction &i) override {
     if (!active_) return;
-    // An equal part for each wave: those without barriers run one after the other.
-    if (budget_ && trace_.waves[wave.wave_in_group].steps.size() >= budget_ / trace_.waves.size()) {
+    // An equal part for each wave: those without barriers run one after the other. What follows a barrier that a
+    // stopped wave has not reached would work on what that wave did not do.
+    uint32_t &barriers = barriers_[wave.wave_in_group];
+    if (budget_ &&
+        (trace_.waves[wave.wave_in_group].steps.size() >= budget_ / trace_.waves.size() ||
+         barriers > barriers_kept_)) {
       trace_.truncated = true;
+      barriers_kept_ = std::min(barriers_kept_, barriers);
       wave.stop = Stop::kEnd;
       current_ = nullptr;
       return;
     }
+    if (i.family == Family::kBarrier) ++barriers;
     ++trace_.wave_instructions;
     current_ = &trace_.waves[wave.wave_in_group];
     const bool no_lanes = !(wave.s[kExec] | wave.s[kExec + 1]);
@@ -155,7 +163,9 @@ class GroupRecorder : public checks::Check {
   std::vector<GroupTrace> &done_;
   bool active_ = false;  // the work-group is to be recorded
   GroupTrace trace_;
-  WaveTrace *current_ = nullptr;  // of the instruction that runs; null: not recorded
+  std::vector<uint32_t> barriers_;       // that each wave has come to
+  uint32_t barriers_kept_ = UINT32_MAX;  // least of the waves that the budget stopped
+  WaveTrace *current_ = nullptr;         // of the instruction that runs; null: not recorded
 };
 
 }  // namespace

@@ -170,6 +170,24 @@ TEST_F(Record, ABudgetEndsWavesQuietly) {
   EXPECT_GT(simulate(groups).clocks, 100) << "a prefix can be simulated";
 }
 
+TEST_F(Record, NoWavePassesABarrierThatAStoppedOneDidNotReach) {
+  // Wave 0 is stopped in its loop; what comes after the barrier would fault.
+  build(
+      "v_readfirstlane_b32 s12, v0\ns_cmp_lt_u32 s12, 64\ns_cbranch_scc0 w\ns_mov_b32 s10, 1000\n"
+      "l:\ns_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\ns_cbranch_scc1 l\n"
+      "w:\ns_barrier\nv_mov_b32 v0, -1\nds_write_b32 v0, v0\n");
+  dispatch_.block[0] = 128;
+  timing::Recorder recorder({0}, 400);
+  recorder.attach(options_, true);
+  const DispatchResult result = run();
+  EXPECT_TRUE(result.ok) << result.fault;
+  const auto groups = recorder.take();
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_TRUE(groups[0].truncated);
+  EXPECT_EQ(groups[0].waves[0].steps.size(), 200u);
+  EXPECT_EQ(groups[0].waves[1].steps.size(), 4u);
+}
+
 TEST_F(Record, AFaultLeavesNothing) {
   build("v_mov_b32 v0, -1\nds_write_b32 v0, v0\n");
   timing::Recorder recorder({0});
