@@ -81,7 +81,7 @@ def model_peer(session, pool, options, peer):
     answer = dict(peer=peer, kernel=ranked[0], **outcomes[ranked[0]])
     if len(found) > 1:
         answer["configurations"] = {name: outcomes[name]["seconds"] for name in ranked}
-        answer["failed_configurations"] = {name: str(error) for name, error in failures.items()}
+        answer["failed_configurations"] = {name: error.args[0] for name, error in failures.items()}
     return answer
 
 
