@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,9 @@ class CacheTags {
   CacheTags(double bytes, double ways, double line_bytes)
       : ways_(uint32_t(std::max(ways, 1.0))),
         sets_(uint32_t(std::max(bytes / line_bytes / ways_, 1.0))),
-        lines_(size_t(sets_) * ways_) {}
+        tags_(size_t(sets_) * ways_, kEmpty),
+        used_(tags_.size()),
+        lines_(tags_.size()) {}
 
   // Of the access that finds or brings in a line.
   struct Found {
@@ -21,24 +24,26 @@ class CacheTags {
     bool dirtied = false;  // a write that made a clean line dirty
   };
   Found access(uint64_t line, uint64_t now, bool write = false) {
-    Line *const set = &lines_[size_t(set_of(line)) * ways_];
-    for (uint32_t way = 0; way < ways_; ++way)
-      if (set[way].used != 0 && set[way].line == line) {
-        const Found found = {true, set[way].filled, write && !set[way].dirty};
-        set[way].used = ++clock_;
-        set[way].dirty |= write;
-        return found;
-      }
-    Line *const oldest = std::min_element(
-        set, set + ways_, [](const Line &a, const Line &b) { return a.used < b.used; });
-    *oldest = {line, ++clock_, now, write};
+    const size_t first = size_t(set_of(line)) * ways_;
+    const auto tags = tags_.begin() + std::ptrdiff_t(first);
+    size_t at = first + size_t(std::find(tags, tags + ways_, line) - tags);
+    if (at != first + ways_) {
+      const Found found = {true, lines_[at].filled, write && !lines_[at].dirty};
+      used_[at] = ++clock_;
+      lines_[at].dirty |= write;
+      return found;
+    }
+    const auto used = used_.begin() + std::ptrdiff_t(first);
+    at = first + size_t(std::min_element(used, used + ways_) - used);
+    tags_[at] = line;
+    used_[at] = ++clock_;
+    lines_[at] = {now, write};
     return {false, now, write};
   }
 
  private:
+  static constexpr uint64_t kEmpty = UINT64_MAX;
   struct Line {
-    uint64_t line = 0;
-    uint64_t used = 0;  // 0: empty
     uint64_t filled = 0;
     bool dirty = false;
   };
@@ -50,6 +55,8 @@ class CacheTags {
 
   uint32_t ways_, sets_;
   uint64_t clock_ = 0;
+  // Apart, since each access looks through the tags of a set and few look further.
+  std::vector<uint64_t> tags_, used_;  // used 0: empty
   std::vector<Line> lines_;
 };
 

@@ -58,14 +58,7 @@ class Modeller {
     if (occupancy_.groups_per_compute_unit == 0)
       throw std::invalid_argument("a work-group does not fit a compute unit: " +
                                   std::string(occupancy_.limit));
-    MemoryStreams streams;
-    streams.compute_units.resize(std::clamp<size_t>(launch.facts.compute_units / launch.facts.xcds,
-                                                    1, launch.streams.size() + 1));
-    for (size_t n = 0; n < launch.streams.size(); ++n)
-      streams.compute_units[n % streams.compute_units.size()].push_back(&launch.streams[n]);
-    for (const GroupTrace &group : launch.other_xcds) streams.other_xcds.push_back(&group);
-    streams.footprint_bytes = launch.footprint_bytes;
-    memory_ = profile_memory(streams, launch.program->ops.size(), constants);
+    memory_ = options.memory ? *options.memory : memory_profile(launch, constants);
   }
 
   LaunchModel model() {
@@ -323,6 +316,17 @@ double effective_clock_hz(const Constants &constants, double matrix) {
   const double exponent = wide ? constants.clock_exponent_256 : constants.clock_exponent_128;
   if (!(matrix > 0)) return constants.clock_max_hz;
   return std::min(constants.clock_max_hz, level * std::pow(matrix, -exponent));
+}
+
+MemoryProfile memory_profile(const RecordedLaunch &launch, const Constants &constants) {
+  MemoryStreams streams;
+  streams.compute_units.resize(std::clamp<size_t>(launch.facts.compute_units / launch.facts.xcds, 1,
+                                                  launch.streams.size() + 1));
+  for (size_t n = 0; n < launch.streams.size(); ++n)
+    streams.compute_units[n % streams.compute_units.size()].push_back(&launch.streams[n]);
+  for (const GroupTrace &group : launch.other_xcds) streams.other_xcds.push_back(&group);
+  streams.footprint_bytes = launch.footprint_bytes;
+  return profile_memory(streams, launch.program->ops.size(), constants);
 }
 
 LaunchModel model_launch(const RecordedLaunch &launch, const Constants &constants,

@@ -7,6 +7,7 @@
 
 #include "emulator/timing/compute_unit.h"
 #include "emulator/timing/constants.h"
+#include "emulator/timing/memory_system.h"
 #include "emulator/timing/occupancy.h"
 #include "emulator/timing/recorded_launch.h"
 
@@ -51,7 +52,11 @@ struct ModelOptions {
   bool profile = false;  // LaunchModel::detail gets these of the representative work-group
   bool timeline = false;
   size_t timeline_limit = 1u << 17;
+  const MemoryProfile *memory = nullptr;  // memory_profile() of the launch; null: made anew
 };
+
+// Where the launch's lines are found. Depends on memory_profile_key() of the constants alone.
+MemoryProfile memory_profile(const RecordedLaunch &launch, const Constants &constants);
 
 // Throws UnknownCost (costs.h) for an instruction or architecture without costs, and
 // std::invalid_argument when no work-group fits a compute unit. Equal input gives equal output.

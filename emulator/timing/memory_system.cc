@@ -166,6 +166,11 @@ class Levels {
 
 }  // namespace
 
+std::vector<double> memory_profile_key(const Constants &c) {
+  return {c.l1_bytes,   c.l1_ways, c.scalar_cache_bytes, c.l2_bytes, c.l2_ways,
+          c.mall_bytes, c.xcds,    c.hbm_latency,        c.simds,    c.slot_clocks};
+}
+
 MemoryProfile profile_memory(const MemoryStreams &streams, size_t op_count,
                              const Constants &constants) {
   std::vector<Event> events;

@@ -46,6 +46,9 @@ struct MemoryStreams {
   double footprint_bytes = 0;
 };
 
+// The constants that profile_memory() looks at: equal ones give an equal profile.
+std::vector<double> memory_profile_key(const Constants &constants);
+
 // The streams advance in lock-step: the n-th instruction of each wave at the same time. Where they
 // are truncated, what follows the shortest one counts only for instructions not seen before.
 MemoryProfile profile_memory(const MemoryStreams &streams, size_t op_count,

@@ -39,22 +39,32 @@ bool set_constant(const std::string &assignment, Constants &constants) {
   return false;
 }
 
-std::string model_of(const RecordedLaunch &launch, const Constants &constants, bool detail) {
+std::string model_of(const RecordedLaunch &launch, const Constants &constants, bool detail,
+                     const MemoryProfile *memory = nullptr) {
   ModelOptions options;
+  options.memory = memory;
   options.profile = options.timeline = detail;
   return launch_json(model_launch(launch, constants, options), *launch.program, detail);
 }
 
 int fit(const std::vector<RecordedLaunch> &launches, const Constants &base, bool detail) {
+  // Most sets leave the caches as they are.
+  std::vector<MemoryProfile> profiles(launches.size());
+  std::vector<double> key;
   std::string line;
   while (std::getline(std::cin, line)) {
     Constants constants = base;
     std::istringstream words(line);
     for (std::string word; words >> word;)
       if (!set_constant(word, constants)) return kUsage;
+    if (memory_profile_key(constants) != key) {
+      key = memory_profile_key(constants);
+      for (size_t n = 0; n < launches.size(); ++n)
+        profiles[n] = memory_profile(launches[n], constants);
+    }
     std::string all;
-    for (const RecordedLaunch &launch : launches)
-      all += (all.empty() ? "[" : ", ") + model_of(launch, constants, detail);
+    for (size_t n = 0; n < launches.size(); ++n)
+      all += (all.empty() ? "[" : ", ") + model_of(launches[n], constants, detail, &profiles[n]);
     std::printf("%s]\n", all.c_str());
     std::fflush(stdout);
   }
