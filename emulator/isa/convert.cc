@@ -104,15 +104,12 @@ void pack_half(Wave &w, const Op &op) {
   if (!(w.mode >> 7 & 1)) flush_rows(w.out, 'p', 1);
   finish(w, op, w.out);
 }
+inline uint32_t brain_saturated(float x) {
+  return finite_bf16(bf16_round(x), (as_u(x) & 0x7fffffff) == 0x7f800000);
+}
 void pack_brain(Wave &w, const Op &op) {
-  const uint32_t *a = source(w, op, 1), *b = source(w, op, 2);
-  const bool saturate = fp16_saturates(w);
-  const auto one = [&](uint32_t x) {
-    const uint32_t r = bf16_round(as_f(x));
-    return saturate ? finite_bf16(r, (x & 0x7fffffff) == 0x7f800000) : r;
-  };
-  for (int i = 0; i < 64; ++i) w.out[i] = one(a[i]) | one(b[i]) << 16;
-  finish(w, op, w.out);
+  if (fp16_saturates(w)) return u_uu<pack<brain_saturated>>(w, op);
+  u_uu<pack<bf16_round>>(w, op);
 }
 
 }  // namespace
