@@ -215,9 +215,11 @@ class Simulation {
     for (int u = 0; u < info.uses; ++u) {
       const Units use = info.use[u];
       if (!use.overlaps(r.registers)) continue;
+      // C is forwarded along a chain of one instruction only (llvm#218363).
+      const bool chain = use == r.registers && info.mnemonic == r.mnemonic;
       const int states = unit != Unit::kMatrix ? (memory ? m.memory : m.vector)
                          : u != info.source_c  ? m.source
-                         : use == r.registers  ? m.same_c
+                         : chain               ? m.same_c
                                                : m.overlap_c;
       after(r.issued + 1 + states, Stall::kMatrixResult);
     }
@@ -395,7 +397,7 @@ class Simulation {
       const HazardInfo &info = costs_.registers(op);
       for (int d = 0; d < info.defs; ++d) {
         if (cost.later == Later::kScalar && info.def[d].vector()) continue;
-        PendingResult r{info.def[d], cost.later, slot, slot + cost.slots, nullptr};
+        PendingResult r{info.def[d], cost.later, slot, slot + cost.slots, nullptr, info.mnemonic};
         if (cost.later == Later::kMatrix) {
           r.matrix = &costs_.matrix_result(op);
           r.usable = slot + 1 + std::max(r.matrix->vector, r.matrix->memory);

@@ -21,6 +21,7 @@ struct PendingResult {
   Later later = Later::kNo;
   Slot issued = 0, usable = 0;  // usable: by anything
   const MatrixResult *matrix = nullptr;
+  uint32_t mnemonic = 0;  // HazardInfo's
 };
 
 struct WaveState {

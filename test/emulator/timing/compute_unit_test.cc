@@ -91,6 +91,11 @@ TEST_F(ComputeUnit, DependentMatrixInstructions) {
       "v_mfma_f32_16x16x32_bf16 v[0:3], v[64:67], v[68:71], v[4:7]\n"
       "v_mfma_f32_16x16x32_bf16 v[4:7], v[64:67], v[68:71], v[2:5]\n";
   EXPECT_GT(cost(overlapping, overlapping), 2 * 16);
+  // Another instruction on the same registers (llvm#218363) waits as for other registers that overlap.
+  const std::string mixed =
+      "v_mfma_f32_16x16x32_f16 v[0:3], v[64:67], v[68:71], v[0:3]\n"
+      "v_mfma_f32_16x16x16_f16 v[0:3], v[64:65], v[68:69], v[0:3]\n";
+  EXPECT_EQ(cost(mixed, mixed), 2 * 4 * (4 + 2 + 1));
 }
 
 TEST_F(ComputeUnit, ReadersWaitForTheMatrixResult) {
