@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from machine import ACCUMULATORS, LANES, MEMORY_BYTES, SCRATCH_BYTES, VECTORS, State
+from machine import ACCUMULATORS, ADDRESSES, LANES, MEMORY_BYTES, SCRATCH_BYTES, VECTORS, State
+from unit import Label, items_of
 
 PROCESSORS = ["gfx90a", "gfx942", "gfx950"]
 
@@ -23,6 +24,14 @@ def encode(llvm_mc, processor, lines):
                            + result.stderr[:2000])
     accepted = iter(codes)
     return [None if i in refused else next(accepted) for i in range(len(lines))]
+
+
+def assemble(llvm_mc, processor, units):
+    """Each unit as a list of (Instruction or Label, code), None where the assembler refuses one of its instructions."""
+    items = [item for made in units for item in items_of(made) if not isinstance(item, Label)]
+    codes = iter(encode(llvm_mc, processor, [item.text() for item in items]))
+    pairs = [[(item, b"" if isinstance(item, Label) else next(codes)) for item in items_of(made)] for made in units]
+    return [None if any(code is None for _, code in made) else made for made in pairs]
 
 
 END = struct.pack("<II", 0xBF8C0000, 0xBF810000)  # s_waitcnt for everything, s_endpgm
@@ -49,7 +58,7 @@ def unpack_state(data):
     return state
 
 
-STATE_BYTES = 520 + (VECTORS + ACCUMULATORS) * LANES * 4 + 2 * MEMORY_BYTES + LANES * SCRATCH_BYTES
+STATE_BYTES = 520 + (VECTORS + ADDRESSES + ACCUMULATORS) * LANES * 4 + 2 * MEMORY_BYTES + LANES * SCRATCH_BYTES
 
 
 def run_engine(driver, processor, programs):

@@ -1,10 +1,15 @@
 """Random states and random instructions of everything the plain implementation knows."""
 
+import buffer
+import control
+import flat
 import lane
+import lds
 import memory
 import numeric
 import packed
 import scalar
+import scalar_memory
 import vector
 from fp import F16, F32, F64, FP16_OVFL
 from machine import (EXEC, FLOAT, FREE_SCALARS, INLINE_FLOAT, LANES, M0, M32, M64, SCRATCH_BYTES, VCC, VECTORS,
@@ -267,7 +272,8 @@ class Generator:
                 if self.supported(getattr(row, "since", None) if table is not scalar.TABLE else None) and (
                         table is not vector.TABLE or not row.only or self.processor in row.only):
                     found[name] = lambda m=maker, w=row: m(w)
-        for table in (lane.TABLE, memory.TABLE, numeric.TABLE):
+        for table in (lane.TABLE, memory.TABLE, numeric.TABLE, lds.TABLE, flat.TABLE, buffer.TABLE,
+                      scalar_memory.TABLE, control.TABLE):
             for name, row in table.items():
                 if self.supported(row.since) and self.processor in getattr(row, "only", (self.processor,)):
                     found[name] = lambda w=row: w.make(self)

@@ -5,7 +5,7 @@ import copy
 import fp
 
 LANES = 64
-VECTORS, ACCUMULATORS = 64, 32
+VECTORS, ADDRESSES, ACCUMULATORS = 64, 8, 32  # v64 and later only hold addresses
 FREE_SCALARS = 88  # s88 and later hold addresses, descriptors and loop counters
 MEMORY_BYTES = 4096
 SCRATCH_BYTES = 256  # private memory of a lane
@@ -26,7 +26,7 @@ class State:
         self.scc, self.mode = 0, 0x3F0
         self.processor = None
         self.s = [0] * 128
-        self.v = [[0] * LANES for _ in range(VECTORS)]
+        self.v = [[0] * LANES for _ in range(VECTORS + ADDRESSES)]
         self.a = [[0] * LANES for _ in range(ACCUMULATORS)]
         self.lds, self.memory = bytearray(MEMORY_BYTES), bytearray(MEMORY_BYTES)
         self.scratch = [bytearray(SCRATCH_BYTES) for _ in range(LANES)]

@@ -1,9 +1,7 @@
 """LDS and global memory: loads, stores, atomics. Addresses come from registers that hold nothing else (the address
 registers below), which prepare() fills with legal values."""
 
-import struct
-
-import fp
+import atomics
 from fp import BF16, F16, F32, F64
 from machine import LANES, M32, M64, MEMORY_ADDRESS, MEMORY_BYTES, Instruction, Operand, signed
 
@@ -19,17 +17,16 @@ class Row:
         self.run, self.make, self.since, self.address = run, make, since, address
 
 
-def prepare(random, state, inst):
-    row = TABLE.get(inst.name)
-    if not row:
+def prepare(random, state, inst, row):
+    if not row.address:
         return
     step = inst.m_align
     for lane in range(LANES):
-        at = random.randrange(0, (MEMORY_BYTES - REACH) // step) * step
-        if inst.name.startswith("ds_write2"):
+        at = random.randrange(inst.m_lowest // step, (MEMORY_BYTES - REACH) // step) * step
+        if inst.name.startswith(("ds_write2", "ds_wrxchg2")):
             at = lane * step * (1 if "st64" in inst.name else 2)  # which of two lanes wins is not defined when the pairs overlap
         elif random.random() < 0.2:
-            at = 16 * step if random.random() < 0.5 else 0  # collisions
+            at = 64 if random.random() < 0.5 else inst.m_lowest  # collisions
         if row.address == "lds":
             state.v[LDS_ADDRESS][lane] = at
         elif inst.m_scalar_base:
@@ -50,8 +47,10 @@ def save(store, at, size, value):
 
 def place(state, inst, lane, offset=None):
     """(byte array, index) of the lane's access."""
+    if inst.where:
+        return inst.where(state, inst, lane)
     offset = inst.m.get("offset", 0) if offset is None else offset
-    if TABLE[inst.name].address == "lds":
+    if inst.name.startswith("ds_"):
         return state.lds, state.v[LDS_ADDRESS][lane] + offset
     if inst.m_scalar_base:
         base = state.s64(SCALAR_BASE) + state.v[GLOBAL_ADDRESS][lane]
@@ -117,8 +116,8 @@ def store_pair(size, scale):
     return run
 
 
-# Atomics: new = function(state, old, data, data2)
-def atomic(size, function):
+# Atomics: new = function(state, old, data, data2); in_lds instead where the element is in LDS
+def atomic(size, function, in_lds=None):
     mask = (1 << 8 * size) - 1
 
     def run(state, inst):
@@ -128,32 +127,14 @@ def atomic(size, function):
             old = load(store, at, size)
             data = words(state, inst.m_data, lane)
             second = words(state, inst.m_data2, lane) if inst.m_data2 else 0
-            save(store, at, size, function(state, old, data, second) & mask)
+            change = in_lds if in_lds and store is state.lds else function
+            save(store, at, size, change(state, old, data, second) & mask)
             returned[lane] = old
         if inst.m_returns:
             for lane, value in returned.items():
                 set_words(state, inst.o[0], lane, value)
 
     return run
-
-
-def float_add(fmt):
-    """Denormals are kept, rounding is to nearest even."""
-    return lambda st, old, x, _: fp.add(fp.exact_rules(fmt), old, x)
-
-
-def packed_add(fmt):
-    return lambda st, old, x, _: sum(
-        fp.add(fp.exact_rules(fmt), old >> s & 0xFFFF, x >> s & 0xFFFF) << s for s in (0, 16))
-
-
-def float_pick(fmt, want_less):
-    """src < tmp ? src : tmp; a NaN in memory or in the data loses."""
-
-    def pick(state, old, x, _):
-        return fp.extreme(fp.Rules(fmt, 0x0F0), x, old, want_less)
-
-    return pick
 
 
 def integer_functions(bits):
@@ -174,8 +155,10 @@ def lds_offset(g, align):
     return g.r.choice([0, g.r.randrange(0, 256 // align) * align])
 
 
-def attach(inst, align, data=None, data2=None, returns=False, scalar_base=False):
+def attach(inst, align, data=None, data2=None, returns=False, scalar_base=False, where=None):
     inst.m_align, inst.m_data, inst.m_data2, inst.m_returns, inst.m_scalar_base = align, data, data2, returns, scalar_base
+    inst.where = where  # place() of an address form of its own
+    inst.m_lowest = 0   # lowest address, for negative offsets
     return inst
 
 
@@ -261,8 +244,8 @@ for _bits in (32, 64):
         define_pair(_bits, 64, "st64")
 
 
-def define_lds_atomic(operation, suffix, size, function, compare=False):
-    for returns in (False, True):
+def define_lds_atomic(operation, suffix, size, function, compare=False, table=TABLE, since=None, only_returning=False):
+    for returns in (True,) if only_returning else (False, True):
         name = f"ds_{operation}{'_rtn' if returns else ''}_{suffix}"
 
         def make(g, name=name, returns=returns):
@@ -272,7 +255,7 @@ def define_lds_atomic(operation, suffix, size, function, compare=False):
             operands += [second] if compare else []
             return attach(Instruction(name, "", operands, {"offset": lds_offset(g, size)}), size, first, second, returns)
 
-        TABLE[name] = Row(atomic(size, function), make, address="lds")
+        table[name] = Row(atomic(size, function), make, since, "lds")
 
 
 for _size in (4, 8):
@@ -283,8 +266,6 @@ for _size in (4, 8):
         define_lds_atomic(_op, f"{_kind}{_bits}", _size, _f[_key])
     define_lds_atomic("cmpst", f"b{_bits}", _size, lambda st, o, x, y: y if o == x else o, compare=True)
     define_lds_atomic("mskor", f"b{_bits}", _size, lambda st, o, x, y: o & ~x | y, compare=True)
-del TABLE["ds_rsub_u64"], TABLE["ds_rsub_rtn_u64"]
-define_lds_atomic("add", "f32", 4, float_add(F32))
 
 
 for _name, _size, _signed, _half in (("ubyte", 1, False, None), ("sbyte", 1, True, None), ("ushort", 2, False, None),
@@ -320,7 +301,9 @@ for _size, _suffix in ((4, ""), (8, "_x2")):
     for _key in ("add", "sub", "inc", "dec", "smin", "smax", "umin", "umax", "and", "or", "xor", "swap"):
         define_global_atomic(f"global_atomic_{_key}{_suffix}", _size, _f[_key])
     define_global_atomic(f"global_atomic_cmpswap{_suffix}", _size, lambda st, o, x, y: x if o == y else o, compare=True)
-define_global_atomic("global_atomic_add_f32", 4, float_add(F32))
-define_global_atomic("global_atomic_add_f64", 8, float_add(F64))
-define_global_atomic("global_atomic_pk_add_f16", 4, packed_add(F16))
-define_global_atomic("global_atomic_pk_add_bf16", 4, packed_add(BF16), since="gfx942")
+define_global_atomic("global_atomic_add_f32", 4, atomics.memory_add_f32)
+define_global_atomic("global_atomic_add_f64", 8, atomics.add_keeping_denormals(F64))
+define_global_atomic("global_atomic_min_f64", 8, atomics.memory_pick(F64, True))
+define_global_atomic("global_atomic_max_f64", 8, atomics.memory_pick(F64, False))
+define_global_atomic("global_atomic_pk_add_f16", 4, atomics.packed(atomics.add_keeping_denormals(F16)))
+define_global_atomic("global_atomic_pk_add_bf16", 4, atomics.packed(atomics.add_keeping_denormals(BF16)), since="gfx942")

@@ -12,8 +12,9 @@ import sys
 from collections import Counter
 
 import assemble
+import control
 import execute
-import memory
+import unit
 from generate import Generator
 from machine import LANES
 
@@ -25,6 +26,8 @@ def differences(plain, engine, limit=6):
     found = []
     if plain.scc != engine.scc:
         found.append(f"scc: plain {plain.scc}, engine {engine.scc}")
+    if plain.mode != engine.mode:
+        found.append(f"mode: plain {plain.mode:#x}, engine {engine.mode:#x}")
     for i, (x, y) in enumerate(zip(plain.s, engine.s)):
         if x != y:
             found.append(f"{NAMES.get(i, f's{i}')}: plain {x:#010x}, engine {y:#010x}")
@@ -39,8 +42,9 @@ def differences(plain, engine, limit=6):
                     continue
                 found.append(f"{file}{reg} lane {lane}: plain {'approximation' if judge else f'{x:#010x}'}, "
                              f"engine {y:#010x}")
-    for name in ("lds", "memory"):
-        x, y = getattr(plain, name), getattr(engine, name)
+    spaces = [(name, getattr(plain, name), getattr(engine, name)) for name in ("lds", "memory")]
+    spaces += [(f"scratch of lane {lane}", plain.scratch[lane], engine.scratch[lane]) for lane in range(LANES)]
+    for name, x, y in spaces:
         if x != y:
             at = next(i for i in range(len(x)) if x[i] != y[i])
             found.append(f"{name}[{at:#x}]: plain {x[at:at + 16].hex()}, engine {y[at:at + 16].hex()}")
@@ -65,14 +69,14 @@ def describe_lane(state, inst, found):
                                     for w in reversed(range(o.words))) for o in inst.o if o.kind in ("v", "a"))
 
 
-def one_access_a_space(program):
-    """Drops all but the first LDS and the first global access: the address registers hold one set of addresses."""
+def one_access_a_space(made):
+    """Drops all but the first access to each space: the address registers of a space hold one set of addresses."""
     seen, kept = set(), []
-    for pair in program:
-        space = memory.TABLE[pair[0].name].address if pair[0].name in memory.TABLE else None
-        if space is None or space not in seen:
-            kept.append(pair)
-        seen.add(space)
+    for pairs in made:
+        spaces = {execute.space(item) for item, _ in pairs} - {None}
+        if not spaces & seen:
+            kept.append(pairs)
+            seen |= spaces
     return kept
 
 
@@ -88,58 +92,61 @@ class Test:
         self.refused = {}
 
     def instructions(self, wanted):
-        """`wanted` names to instructions with their code; those the assembler refuses are dropped."""
-        made = [self.makers[name]() for name in wanted]
-        codes = assemble.encode(self.options.llvm_mc, self.processor, [i.text() for i in made])
-        for _ in range(4):  # other operands for what the assembler refused
-            again = [i for i, code in enumerate(codes) if code is None]
-            for i in again:
-                made[i] = self.makers[wanted[i]]()
-            texts = [made[i].text() for i in again]
-            for i, code in zip(again, assemble.encode(self.options.llvm_mc, self.processor, texts) if again else []):
-                codes[i] = code
-        return list(zip(made, codes))
+        """`wanted` names to lists of (instruction, code), None where the assembler refuses every attempt."""
+        made = [None] * len(wanted)
+        for _ in range(5):  # other operands for what the assembler refused
+            again = [i for i, pairs in enumerate(made) if pairs is None]
+            if not again:
+                break
+            units = [self.makers[wanted[i]]() for i in again]
+            for i, pairs in zip(again, assemble.assemble(self.options.llvm_mc, self.processor, units)):
+                made[i] = pairs
+        return made
 
-    def judge(self, batch):
-        """batch: lists of (instruction, code). Runs both sides, reports disagreements."""
+    def engine(self, programs):
+        """programs: (program, initial state)."""
+        return assemble.run_engine(self.options.driver, self.processor, [(unit.link(p), s) for p, s in programs])
+
+    def judge(self, batch, names=None):
+        """batch: lists of (instruction, code); names: what each tests, if it is one thing. Reports disagreements."""
         states = [self.generator.state() for _ in batch]
         for program, state in zip(batch, states):
-            for inst, _ in program:
-                execute.prepare(self.random, state, inst)
-        results = assemble.run_engine(self.options.driver, self.processor,
-                                      [(b"".join(c for _, c in p), s) for p, s in zip(batch, states)])
-        for program, start, (fault, engine) in zip(batch, states, results):
-            if fault and len(program) == 1 and "is not emulated" in fault:
-                self.refused[program[0][0].name] = (program[0][0].text(), fault.strip().splitlines()[0])
+            for item, _ in program:
+                execute.prepare(self.random, state, item)
+        results = self.engine(list(zip(batch, states)))
+        for i, (program, start, (fault, engine)) in enumerate(zip(batch, states, results)):
+            if fault and names and "is not emulated" in fault:
+                self.refused[names[i]] = fault.strip().splitlines()[0]
                 continue
             plain = start.copy()
-            for inst, _ in program:
-                execute.run(plain, inst)
+            unit.run(plain, program, engine.pc, execute.run)
             found = ["fault: " + fault.strip()] if fault else differences(plain, engine)
             if found:
-                self.report(program, start, found)
+                self.report(program, start, found, names[i] if names else None)
 
-    def report(self, program, start, found):
-        if len(program) > 1:
+    def report(self, program, start, found, name):
+        text = "; ".join(item.text() for item, code in program if code)
+        if len(program) > 1 and not any(isinstance(item, unit.Label) for item, _ in program):
             program, start, found = self.first_difference(program, start, found)
-        inst = program[-1][0]
-        self.failed[inst.name] += 1
+        inst = [item for item, code in program if code][-1]
+        self.failed[name or inst.name] += 1
         if self.shown[inst.name] >= self.options.show or sum(self.shown.values()) > self.options.show_all:
             return
         self.shown[inst.name] += 1
         print(f"MISMATCH {self.processor}: {inst.text()}\n   {describe_inputs(start, inst)}")
+        if len(program) > 1 or text != inst.text():
+            print("   in " + text)
         detail = describe_lane(start, inst, found)
         print("\n".join(([detail] if detail else []) + ["   " + line for line in found]))
 
     def first_difference(self, program, start, found):
         """Cuts the program to the first instruction after which the states differ."""
         prefixes = [program[:n] for n in range(1, len(program) + 1)]
-        results = assemble.run_engine(self.options.driver, self.processor,
-                                      [(b"".join(c for _, c in p), start) for p in prefixes])
+        results = self.engine([(p, start) for p in prefixes])
         plain = start.copy()
         for prefix, (fault, engine) in zip(prefixes, results):
             before = plain.copy()
-            execute.run(plain, prefix[-1][0])
+            unit.run(plain, prefix[-1:], engine.pc + sum(len(code) for _, code in prefix[:-1]), execute.run)
             different = ["fault: " + fault] if fault else differences(plain, engine)
             if different:
                 return prefix[-1:], before, different
@@ -147,24 +154,29 @@ class Test:
 
     def run(self):
         names = sorted(self.makers)
-        made = self.instructions([n for n in names for _ in range(self.options.count)])
-        singles = [[pair] for pair in made if pair[1] is not None]
-        for pair in made:
-            self.accepted[pair[0].name] += pair[1] is not None
+        wanted = [n for n in names for _ in range(self.options.count)]
+        singles = [(n, pairs) for n, pairs in zip(wanted, self.instructions(wanted)) if pairs]
+        for name, _ in singles:
+            self.accepted[name] += 1
         for at in range(0, len(singles), 500):
-            self.judge(singles[at:at + 500])
+            self.judge([pairs for _, pairs in singles[at:at + 500]], [name for name, _ in singles[at:at + 500]])
         sound = [n for n in names if n not in self.refused and self.accepted[n]]
         length = self.options.length
-        made = [p for p in self.instructions([self.random.choice(sound)
-                                              for _ in range(self.options.programs * length)]) if p[1] is not None]
-        programs = [one_access_a_space(made[i:i + length]) for i in range(0, len(made), length)]
+        made = [pairs for pairs in self.instructions([self.random.choice(sound) for _ in range(
+            self.options.programs * length)]) if pairs]
+        programs = []
+        for i in range(0, len(made), length):
+            chosen = one_access_a_space(made[i:i + length])
+            if len(programs) % 2:  # every other program has loops and branches around its parts
+                chosen = control.structured(self, chosen)
+            programs.append([pair for pairs in chosen for pair in pairs])
         for at in range(0, len(programs), 100):
             self.judge(programs[at:at + 100])
         never = [n for n in names if not self.accepted[n] and n not in execute.NOT_ON.get(self.processor, ())]
         print(f"{self.processor}: {len(sound)} mnemonics, {len(singles)} single instructions, {len(programs)} programs "
               f"of {length}; {sum(self.failed.values())} disagreements in {len(self.failed)} mnemonics")
-        for name, (text, fault) in sorted(self.refused.items()):
-            print(f"   refused by the emulator: {text}: {fault}")
+        for name, fault in sorted(self.refused.items()):
+            print(f"   refused by the emulator: {name}: {fault}")
         if never:
             print("   never accepted by the assembler: " + " ".join(never))
         if self.failed:

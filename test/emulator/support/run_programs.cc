@@ -22,7 +22,7 @@ namespace {
 
 using flydsl::emu::test::Snippet;
 
-constexpr int kVectors = 64, kAccumulators = 32;
+constexpr int kVectors = 72, kAccumulators = 32;
 constexpr size_t kMemoryBytes = 4096;
 constexpr uint32_t kScratchBytes = 256;
 constexpr uint64_t kMemoryAddress = 0x200000000000;
