@@ -70,7 +70,9 @@ Json run_timing_script(const std::string &option, const EmulatorLibrary &emulato
   const ProgramResult result = run_program(command);
   if (result.exit_status == kObjectsMissing) bad_input(option + ": " + last_line(result.errors));
   if (result.exit_status != 0)
-    throw ToolError(kExitFailure, option + ": timing.py: " + last_line(result.errors));
+    throw ToolError(kExitFailure,
+                    option + ": timing.py: " +
+                        last_line(result.errors.empty() ? result.output : result.errors));
   Json lines = Json::array();
   for (size_t begin = 0; begin < result.output.size();) {
     const size_t end = std::min(result.output.find('\n', begin), result.output.size());

@@ -1,0 +1,43 @@
+"""flydsl-aot bench --peers with the kernels themselves, which test/emulator/peers/fetch.sh has fetched."""
+import json
+import os
+import sys
+import unittest
+
+from tool import ToolTest
+
+SKIPPED = 77
+PEERS = {name: os.environ[name] for name in ("FLYDSL_AOT_PEERS_DIR", "FLYDSL_AOT_PEERS_OBJECTS")}
+
+
+class PeersBenchTest(ToolTest):
+    def bench(self, q, kv, peers, *settings):
+        shapes = [f"--set={name}={shape}" for name, shape in (("q", q), ("k", kv), ("v", kv))]
+        result = self.tool("bench", "attention_forward", "--device=emulator", "--json", f"--peers={peers}", *shapes, *settings, **PEERS)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        return json.loads(result.stdout)
+
+    def test_attention_forward(self):
+        # Whole tiles and enough work-groups: kernels of one generation are within a small factor of each other.
+        for q, kv, settings in (("1x16x2048x128", "1x16x2048x128", ()), ("2x8x1024x128", "2x2x1024x128", ("--set=causal=top-left",))):
+            report = self.bench(q, kv, "aiter,triton", *settings)
+            self.assertEqual([peer["peer"] for peer in report["peers"]], ["aiter", "triton"])
+            for peer in report["peers"]:
+                self.assertNotIn("refused", peer)
+                self.assertTrue(peer["kernel"])
+                self.assertTrue(1 / 5 < peer["seconds"] / report["seconds"] < 5, peer)
+                # None does with fewer products than the definition has, and none passes the peak.
+                self.assertGreaterEqual(peer["matrix_flops"], report["problem_flops"])
+                self.assertLess(peer["problem_tflops"], report["peak"]["tflops"])
+
+    def test_what_a_peer_cannot_do_is_said(self):
+        report = self.bench("1x1x256x96", "1x1x256x96", "aiter,flydsl")
+        for peer in report["peers"]:
+            self.assertTrue(peer["refused"], peer)
+
+
+if __name__ == "__main__":
+    if os.environ.get("FLYDSL_AOT_SKIP_PEERS") == "1":
+        print("skipped: FLYDSL_AOT_SKIP_PEERS=1")
+        sys.exit(SKIPPED)
+    unittest.main()
