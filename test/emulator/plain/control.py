@@ -10,7 +10,7 @@ from memory import Row
 from unit import Label, Unit
 
 TABLE = {}
-LINK, COUNTER, MASK_SAVE = 94, 96, 92  # s[94:95] addresses, s96 loops, s92 scratch of a unit
+LINK, COUNTER, KEPT, RETURN = 94, 96, 84, 86  # s[94:95] addresses, s96 loops, s84 for a unit, s[86:87] of a function
 CSP, INDEXING = 29, 27                 # bits of MODE
 BRANCH_IF = {"s_branch": lambda st: True, "s_cbranch_scc0": lambda st: not st.scc, "s_cbranch_scc1": lambda st: st.scc,
              "s_cbranch_vccz": lambda st: not st.s64(VCC), "s_cbranch_vccnz": lambda st: st.s64(VCC),
@@ -138,9 +138,9 @@ def make_fork(indirect):
         start = load_address(passed, instruction("s_cbranch_g_fork", mask, s(LINK, 2))) if indirect else [
             instruction("s_cbranch_i_fork", mask, Operand("i", 0), target=passed)]
         trace = [instruction("v_mov_b32", Operand("v", g.r.randrange(28)), Operand("i", g.r.randrange(64))) for _ in range(2)]
-        return Unit(instruction("s_getreg_b32", s(MASK_SAVE), hardware_register("MODE", CSP, 3)), *start, trace[0], mark(g),
+        return Unit(instruction("s_getreg_b32", s(KEPT), hardware_register("MODE", CSP, 3)), *start, trace[0], mark(g),
                     instruction("s_branch", Operand("i", 0), target=joined), passed, trace[1], mark(g), joined,
-                    instruction("s_cbranch_join", s(MASK_SAVE)))
+                    instruction("s_cbranch_join", s(KEPT)))
 
     return make
 
@@ -271,11 +271,11 @@ def make_indexed(g):
 
     def choose(by):
         """The index register, with bits that must not count."""
-        return instruction("s_mov_b32", s(MASK_SAVE), Operand("l", by | g.r.getrandbits(23) << 8 | 1 << 24))
+        return instruction("s_mov_b32", s(KEPT), Operand("l", by | g.r.getrandbits(23) << 8 | 1 << 24))
 
-    return Unit(choose(2 * g.r.randrange(2)), instruction("s_set_gpr_idx_on", s(MASK_SAVE), Operand("i", g.r.randrange(16))),
+    return Unit(choose(2 * g.r.randrange(2)), instruction("s_set_gpr_idx_on", s(KEPT), Operand("i", g.r.randrange(16))),
                 operation(), instruction("s_set_gpr_idx_mode", Operand("i", g.r.randrange(16))), operation(),
-                choose(2 * g.r.randrange(2)), instruction("s_set_gpr_idx_idx", s(MASK_SAVE)), operation(),
+                choose(2 * g.r.randrange(2)), instruction("s_set_gpr_idx_idx", s(KEPT)), operation(),
                 instruction("s_set_gpr_idx_off"))
 
 
@@ -349,8 +349,8 @@ def structured(test, parts):
         before = assembled(instruction("s_call_b64", s(LINK, 2), Operand("i", 0), target=function),
                            instruction("s_call_b64", s(LINK, 2), Operand("i", 0), target=function),
                            instruction("s_branch", Operand("i", 0), target=end), function,
-                           instruction("s_mov_b64", s(MASK_SAVE, 2), s(LINK, 2)))
-        after = assembled(instruction("s_setpc_b64", s(MASK_SAVE, 2)), end)
+                           instruction("s_mov_b64", s(RETURN, 2), s(LINK, 2)))
+        after = assembled(instruction("s_setpc_b64", s(RETURN, 2)), end)
         if any(getattr(item, "name", None) in TABLE for pairs in parts[first:last] for item, _ in pairs):
             before, after = [], []  # units that use the same registers
     parts[first:last] = [[*before, *(pair for pairs in parts[first:last] for pair in pairs), *after]]

@@ -6,7 +6,7 @@ import fp
 
 LANES = 64
 VECTORS, ADDRESSES, ACCUMULATORS = 64, 8, 32  # v64 and later only hold addresses
-FREE_SCALARS = 88  # s88 and later hold addresses, descriptors and loop counters
+FREE_SCALARS = 84  # s84 and later hold addresses, descriptors and loop counters
 MEMORY_BYTES = 4096
 SCRATCH_BYTES = 256  # private memory of a lane
 MEMORY_ADDRESS = 0x200000000000

@@ -2,7 +2,7 @@
 Source: CDNA4 ISA, "Scalar Memory Operations". The two low bits of every part of an address are ignored; the emulator stops
 at them, except in s_buffer_load, so that only there they are set."""
 
-from machine import M0, M32, MEMORY_ADDRESS, MEMORY_BYTES, Instruction, Operand
+from machine import FREE_SCALARS, M0, M32, MEMORY_ADDRESS, MEMORY_BYTES, Instruction, Operand
 from memory import Row, integer_functions, load, save
 from unit import Unit
 
@@ -90,7 +90,7 @@ def make(name, words, kind, align, writes, flags=()):
         low_bits = buffer and not writes
         operand, immediate, register, value = offsets(g, align, buffer, scratch, writes, low_bits)
         base = DESCRIPTOR if buffer else BASE
-        data = Operand("s", g.r.randrange(0, 88 - words, 1 if words == 1 else 2 if words == 2 else 4), words)
+        data = Operand("s", g.r.randrange(0, FREE_SCALARS - words, 1 if words == 1 else 2 if words == 2 else 4), words)
         modifiers = {"offset": immediate} if register is not None and immediate else {}
         if "glc" in flags and g.r.random() < 0.5:
             modifiers["glc"] = True
