@@ -44,6 +44,11 @@ struct Sizes {
 // Of parameters whose ranks are right.
 Sizes sizes_of(const Params &params);
 
+// The element type of the instance: out's, which 8-bit inputs are widened to.
+inline flydsl_aot_dtype element_type(const Params &params) {
+  return params.out.dtype;
+}
+
 // Whether scores are more than scale * q . k, or a sink takes part.
 bool has_score_terms(const Params &params);
 

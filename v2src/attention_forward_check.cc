@@ -5,7 +5,6 @@
 
 #include "v2src/attention_forward_check.h"
 #include "v2src/tensor_check.h"
-#include "v2src/types.h"
 
 namespace flydsl::attention_forward {
 namespace {
@@ -56,30 +55,6 @@ Status check_presence(const Operands &all) {
     if (present(*operand->tensor)) continue;
     return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
                  operand->name);
-  }
-  return {};
-}
-
-Status check_dtypes(const Operands &all) {
-  const flydsl_aot_dtype dtype = all.q.tensor->dtype;
-  if (!known_dtype(dtype)) {
-    return error(FLYDSL_AOT_INVALID_DTYPE,
-                 "q has dtype number %d, which is no dtype; supported: fp16, bf16", dtype);
-  }
-  if (dtype != FLYDSL_AOT_FP16 && dtype != FLYDSL_AOT_BF16) {
-    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "q is %s; supported: fp16, bf16",
-                 flydsl_aot_dtype_name(dtype));
-  }
-  for (const Operand *operand : {&all.k, &all.v, &all.out}) {
-    if (operand->tensor->dtype == dtype) continue;
-    return error(FLYDSL_AOT_INVALID_DTYPE,
-                 "q is %s, but %s is %s (number %d); q, k, v and out must have the same dtype",
-                 flydsl_aot_dtype_name(dtype), operand->name,
-                 flydsl_aot_dtype_name(operand->tensor->dtype), operand->tensor->dtype);
-  }
-  if (all.has_lse && all.lse.tensor->dtype != FLYDSL_AOT_FP32) {
-    return error(FLYDSL_AOT_INVALID_DTYPE, "lse is %s (number %d); it must be fp32",
-                 flydsl_aot_dtype_name(all.lse.tensor->dtype), all.lse.tensor->dtype);
   }
   return {};
 }
@@ -208,7 +183,7 @@ Status check_input_apart(const Params &params, const Operand &input) {
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_presence(all));
-  FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
+  FLYDSL_RETURN_IF_ERROR(check_formats(params));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));
   FLYDSL_RETURN_IF_ERROR(check_lengths(params));
@@ -224,6 +199,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_lengths_memory(params, query));
   FLYDSL_RETURN_IF_ERROR(check_paging_memory(params, query));
   FLYDSL_RETURN_IF_ERROR(check_scores(params, sizes, query));
+  FLYDSL_RETURN_IF_ERROR(check_descale(params, sizes, query));
   return check_dropout(params, sizes, query);
 }
 

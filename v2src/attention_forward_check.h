@@ -9,6 +9,10 @@ namespace flydsl::attention_forward {
 // Neither out nor lse shares memory with an input.
 Status check_input_apart(const Params &params, const Operand &input);
 
+// Element types, and the factors of 8-bit ones (attention_forward_check_formats.cc).
+Status check_formats(const Params &params);
+Status check_descale(const Params &params, const Sizes &sizes, bool query);
+
 // Sequences of different lengths (attention_forward_check_lengths.cc): dtypes and shapes, once those
 // of q and k are known to be right; then memory.
 Status check_lengths(const Params &params);

@@ -17,7 +17,7 @@ Status check_dtype(const Operand &operand, flydsl_aot_dtype allowed, flydsl_aot_
   const bool one = allowed == or_this;
   return error(FLYDSL_AOT_INVALID_DTYPE, "%s is %s (number %d); it must be %s%s%s", operand.name,
                flydsl_aot_dtype_name(dtype), dtype, flydsl_aot_dtype_name(allowed),
-               one ? "" : " or, as q, ", one ? "" : flydsl_aot_dtype_name(or_this));
+               one ? "" : " or, as out, ", one ? "" : flydsl_aot_dtype_name(or_this));
 }
 
 // Each axis has the problem's size, or 1 and is broadcast.
@@ -53,7 +53,7 @@ Status check_scores(const Params &params, const Sizes &sizes, bool query) {
   const int64_t score_sizes[] = {sizes.batches, sizes.heads_q, sizes.seq_q, sizes.seq_k};
   if (present(params.bias)) {
     const Operand bias = {"bias", &params.bias, kScoreAxes};
-    FLYDSL_RETURN_IF_ERROR(check_dtype(bias, FLYDSL_AOT_FP32, params.q.dtype));
+    FLYDSL_RETURN_IF_ERROR(check_dtype(bias, FLYDSL_AOT_FP32, params.out.dtype));
     FLYDSL_RETURN_IF_ERROR(check_shape(bias, 4));
     FLYDSL_RETURN_IF_ERROR(check_sizes(bias, score_sizes));
     FLYDSL_RETURN_IF_ERROR(check_memory(params, bias, query));

@@ -44,7 +44,8 @@ bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
 }
 
 bool needs_general_instance(const Params &params) {
-  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
+  return params.q.dtype != element_type(params) || params.k.dtype != element_type(params) ||
+         present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
          present(params.seqused_q) || present(params.seqused_k) || has_score_terms(params) ||
          present(params.visible) || params.dropout_p > 0 || params.dropout_seed_out ||
          params.dropout_offset_out || present(params.kept) || present(params.block_table);
@@ -59,7 +60,7 @@ uint64_t functional_key(const Problem &problem) {
                        needs_general_instance(*problem.params);
   // Query 0 sees the fewest keys: when it sees all of them, the right bound hides nothing.
   const bool bounded = !general && problem.mask_shift < problem.seq_k - 1;
-  return flydsl_aot_attention_forward_key(static_cast<uint64_t>(problem.params->q.dtype),
+  return flydsl_aot_attention_forward_key(static_cast<uint64_t>(element_type(*problem.params)),
                                           static_cast<uint64_t>(dims->qk),
                                           static_cast<uint64_t>(dims->v), bounded, general);
 }
@@ -77,7 +78,7 @@ int64_t longest_paged(const Params &params) {
 
 bool has_score_terms(const Params &params) {
   return params.softcap > 0 || present(params.bias) || present(params.alibi_slopes) ||
-         present(params.sinks);
+         present(params.sinks) || present(params.q_descale) || present(params.k_descale);
 }
 
 Sizes sizes_of(const Params &params) {

@@ -48,6 +48,33 @@ void set_paging(const Params &params, Kernarg *kernarg) {
       static_cast<int32_t>(std::min<int64_t>(params.k.sizes[kBatch] - 1, INT32_MAX));
 }
 
+// common/float8.hip.h
+uint32_t format_of(const flydsl_aot_tensor &tensor) {
+  return tensor.dtype == FLYDSL_AOT_E4M3 ? 1 : tensor.dtype == FLYDSL_AOT_E5M2 ? 2 : 0;
+}
+
+void set_formats(const Problem &problem, Kernarg *kernarg) {
+  const Params &params = *problem.params;
+  kernarg->q_format = format_of(params.q);
+  kernarg->kv_format = format_of(params.k);
+  const auto set = [](const flydsl_aot_tensor &descale, const float **data, int64_t *batch,
+                      int64_t *head) {
+    if (!present(descale)) return;
+    *data = static_cast<const float *>(descale.data);
+    *batch = descale.rank == 2 ? walked_stride(descale, 0) : 0;
+    *head = walked_stride(descale, descale.rank - 1);
+  };
+  set(params.q_descale, &kernarg->q_descale, &kernarg->q_descale_stride_b,
+      &kernarg->q_descale_stride_h);
+  set(params.k_descale, &kernarg->k_descale, &kernarg->k_descale_stride_b,
+      &kernarg->k_descale_stride_h);
+  set(params.v_descale, &kernarg->v_descale, &kernarg->v_descale_stride_b,
+      &kernarg->v_descale_stride_h);
+  const flydsl_aot_tensor &q_descale = params.q_descale;
+  kernarg->q_descale_by_kv =
+      present(q_descale) && q_descale.sizes[q_descale.rank - 1] == problem.heads_kv;
+}
+
 void set_score_terms(const Params &params, Kernarg *kernarg) {
   kernarg->score_terms = has_score_terms(params);
   if (params.softcap > 0) {
@@ -143,6 +170,7 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.seqused_k = numbers(params.seqused_k);
   kernarg.total_q = static_cast<int32_t>(problem.total_q);
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
+  set_formats(problem, &kernarg);
   set_paging(params, &kernarg);
   set_score_terms(params, &kernarg);
   set_dropout(params, &kernarg);

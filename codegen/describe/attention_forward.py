@@ -82,7 +82,7 @@ def _general_instance(dtype, head_dim_qk, head_dim_v):
             ("general", 1),
         ),
         preference=0,
-        align_bytes=2,
+        align_bytes=1,  # 8-bit elements
         block=(256, 1, 1),
         tile=(_ROWS, _KEYS, 0),
         lds_dynamic_bytes=0,

@@ -45,10 +45,11 @@ typedef struct flydsl_aot_attention_forward_params {
   uint32_t struct_size;
   float scale;             /* usually 1/sqrt(D); any value, also negative, with scale * log2(e) finite in
                               fp32 (|scale| < 2.358e38); 0 is taken as 0, there is no default */
-  flydsl_aot_tensor q;     /* (B, Hq, Sq, D), fp16 or bf16 */
-  flydsl_aot_tensor k;     /* (B, Hkv, Sk, D), same dtype; Hq a multiple of Hkv */
-  flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), same dtype; D and Dv may differ */
-  flydsl_aot_tensor out;   /* (B, Hq, Sq, Dv), same dtype; may not overlap an input or itself */
+  flydsl_aot_tensor q;     /* (B, Hq, Sq, D), fp16, bf16, e4m3 or e5m2 */
+  flydsl_aot_tensor k;     /* (B, Hkv, Sk, D), q's dtype, e4m3 or e5m2; Hq a multiple of Hkv */
+  flydsl_aot_tensor v;     /* (B, Hkv, Sk, Dv), k's dtype; D and Dv may differ */
+  flydsl_aot_tensor out;   /* (B, Hq, Sq, Dv), q's dtype, or fp16 or bf16 if that has 8 bits; may not overlap an input
+                              or itself */
   flydsl_aot_tensor lse;   /* optional: (B, Hq, Sq), fp32, natural logarithm */
   flydsl_aot_mask mask;
   void *workspace;         /* device memory; NULL when the query asks for none */
@@ -66,7 +67,7 @@ typedef struct flydsl_aot_attention_forward_params {
   /* What changes scores, or hides keys one by one; all optional. */
   float softcap;                  /* above 0: scores are capped as above; 0: not */
   float dropout_p;                /* probability that a weight is dropped, in [0, 1); see below */
-  flydsl_aot_tensor bias;         /* (B, Hq, Sq, Sk), fp32 or q's dtype; -inf hides the key */
+  flydsl_aot_tensor bias;         /* (B, Hq, Sq, Sk), fp32 or out's dtype; -inf hides the key */
   flydsl_aot_tensor visible;      /* (B, Hq, Sq, Sk), bool: true lets the query see the key, as far as mask and lengths do */
   flydsl_aot_tensor alibi_slopes; /* (Hq) or (B, Hq), fp32, usually positive */
   flydsl_aot_tensor sinks;        /* (Hq), fp32: a logit that takes part in the softmax and has no value; not scaled,
@@ -83,6 +84,12 @@ typedef struct flydsl_aot_attention_forward_params {
                                             j of a sequence, visible or not; for tests, it is slow */
 
   flydsl_aot_tensor block_table; /* optional: paged keys and values, (B, blocks of a sequence), int32; see below */
+
+  /* What 8-bit q, k and v are multiplied by: optional, fp32, (1), (H) or (B, H), any axis of size 1 broadcast; H is Hkv, of
+   * q_descale also Hq. Absent: 1. */
+  flydsl_aot_tensor q_descale;
+  flydsl_aot_tensor k_descale;
+  flydsl_aot_tensor v_descale;
 } flydsl_aot_attention_forward_params;
 /* bias and visible: any axis may have size 1 instead, or stride 0, and is then broadcast; all strides are free. With packed
  * sequences Sq and Sk are max_seqlen_q and max_seqlen_k, and i, j count from the start of the sequence. Without an anchor
@@ -92,6 +99,8 @@ typedef struct flydsl_aot_attention_forward_params {
  * two (1, 16, 32, 64, 128, 256 and others). Key j of sequence b is row j % block size of block block_table[b, j / block
  * size]. seqused_k is required; entries past a sequence's last block are not read. max_seqlen_k may be 0: then as many as
  * the table has room for. The last axis of block_table has stride 1. Numbers outside [0, blocks) are clamped. */
+/* 8-bit types: values are widened exactly to out's dtype, in which the products run; so the bounds are out's, and 8 bits
+ * save memory, not time, in this version. q_descale * k_descale multiplies the scale, v_descale the output. */
 /* Dropout: weights that are kept are multiplied by 1 / (1 - dropout_p) on their way to v, dropped ones by 0; lse is that
  * without dropout. Weight (b, h, i, j) is kept if word j % 4 of Philox4x32-10 (Salmon et al. 2011), as a number below 2^32, is
  * not below dropout_p * 2^32. Its key is the seed, low half first; its counter, four words, low halves first, is

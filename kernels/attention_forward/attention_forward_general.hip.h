@@ -39,7 +39,8 @@ struct GeneralWave {
     const auto from = work.q_row(work.real_row(row));
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 16; ++i)
-      q[i] = load_elements(from, 16 * i + 8 * static_cast<i32>(lane / 32), args->head_dim_qk);
+      q[i] = load_widened<Element>(from, 16 * i + 8 * static_cast<i32>(lane / 32),
+                                   args->head_dim_qk, static_cast<Format>(args->q_format));
     apply_sign<Element>(args->q_and, args->q_xor, q);
   }
 
@@ -74,7 +75,7 @@ struct GeneralWave {
       factor = exp2(state.reference - reference);
       sum = fma(sum, factor, exp2(sink - reference));
     }
-    const float scale = fresh_arguments()->dropout_scale;
+    const float scale = fresh_arguments()->dropout_scale * value_descale(work);
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
 #pragma unroll
@@ -123,7 +124,7 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
   if (!find_general_work(work)) return;
   GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
                                                      item % kWaveLanes);
-  GeneralStager<head_dim_qk, head_dim_v> stager(work, item);
+  GeneralStager<Element, head_dim_qk, head_dim_v> stager(work, item);
 
   // Tiles with a key that some row of the work-group sees.
   i32 tile = work.first_key(work.first_row) / kKeysOfTile;

@@ -17,6 +17,17 @@ FLYDSL_DEVICE u32x4 load_16_bytes(global_ptr<const char> from) {
   return result;
 }
 
+// The same at 1-byte alignment.
+struct __attribute__((packed, aligned(1))) Unaligned8 {
+  u32 words[2];
+};
+
+FLYDSL_DEVICE u32x2 load_8_bytes(global_ptr<const char> from) {
+  u32x2 result;
+  __builtin_memcpy(&result, (global_ptr<const Unaligned8>)from, 8);
+  return result;
+}
+
 FLYDSL_DEVICE void store_16_bytes(global_ptr<char> to, u32x4 value) {
   __builtin_memcpy((global_ptr<Unaligned16>)to, &value, 16);
 }

@@ -83,7 +83,7 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
-SIZE(flydsl_aot_attention_forward_params, 2280);
+SIZE(flydsl_aot_attention_forward_params, 2712);
 FIELD(flydsl_aot_attention_forward_params, struct_size, 0);
 FIELD(flydsl_aot_attention_forward_params, scale, 4);
 FIELD(flydsl_aot_attention_forward_params, q, 8);
@@ -114,6 +114,9 @@ FIELD(flydsl_aot_attention_forward_params, dropout_seed_out, 1976);
 FIELD(flydsl_aot_attention_forward_params, dropout_offset_out, 1984);
 FIELD(flydsl_aot_attention_forward_params, kept, 1992);
 FIELD(flydsl_aot_attention_forward_params, block_table, 2136);
+FIELD(flydsl_aot_attention_forward_params, q_descale, 2280);
+FIELD(flydsl_aot_attention_forward_params, k_descale, 2424);
+FIELD(flydsl_aot_attention_forward_params, v_descale, 2568);
 
 static_assert(FLYDSL_AOT_FP64 == 1 && FLYDSL_AOT_FP32 == 2 && FLYDSL_AOT_FP16 == 3 &&
                   FLYDSL_AOT_BF16 == 4 && FLYDSL_AOT_E4M3 == 10 && FLYDSL_AOT_E5M2 == 11 &&

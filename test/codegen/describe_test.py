@@ -99,7 +99,7 @@ class Manifest(unittest.TestCase):
         for row in self.manifest["selection"]:
             if row["op"] == "attention_forward":
                 aligns = [candidate["align_bytes"] for candidate in row["candidates"]]
-                self.assertEqual(aligns[-1], 2)
+                self.assertEqual(aligns[-1], 2 if len(aligns) > 1 else 1)
                 self.assertEqual(aligns, sorted(aligns, reverse=True))
 
     def test_every_head_dim_class_has_its_general_instance(self):

@@ -76,7 +76,7 @@ class Generate(unittest.TestCase):
             subprocess.run([compiler, *flags, *language, str(source), "-o", str(program)], check=True)
             printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
             key = 4 | 128 << 8 | 64 << 20 | 1 << 32 | 1 << 36
-            self.assertEqual(printed, f"{key:016x} 520\n")
+            self.assertEqual(printed, f"{key:016x} 608\n")
 
     def test_layout_and_abi_ids_follow_the_format_document(self):
         from describe.attention_forward import OPERATOR

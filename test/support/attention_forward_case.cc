@@ -8,12 +8,40 @@
 #include <cstring>
 
 #include "test/support/float16.h"
+#include "test/support/float8.h"
 #include "test/support/library.h"
 #include "test/support/philox.h"
 
 namespace flydsl::test {
 
-std::vector<uint16_t> AttentionCase::filled(int64_t heads, int64_t positions, int64_t channels,
+namespace {
+
+float rounded_to(flydsl_aot_dtype float8, float value) {
+  return float8 == FLYDSL_AOT_DTYPE_INVALID
+             ? value
+             : float8_to_float(float8, float_to_float8(float8, value));
+}
+
+// The 16-bit values as they are stored.
+void upload(DeviceTensor &tensor, flydsl_aot_dtype wide, const std::vector<uint16_t> &values) {
+  const flydsl_aot_dtype stored = tensor.tensor().dtype;
+  if (stored == wide) return tensor.set(values);
+  std::vector<uint8_t> bytes;
+  for (const uint16_t value : values)
+    bytes.push_back(float_to_float8(stored, to_float(wide, value)));
+  tensor.set(bytes);
+}
+
+}  // namespace
+
+double AttentionCase::Descale::of(int64_t batch, int64_t head) const {
+  if (values.empty()) return 1;
+  const int64_t row = sizes.size() == 2 && sizes[0] > 1 ? batch * sizes[1] : 0;
+  return static_cast<double>(values[static_cast<size_t>(row + (sizes.back() > 1 ? head : 0))]);
+}
+
+std::vector<uint16_t> AttentionCase::filled(flydsl_aot_dtype stored, int64_t heads,
+                                            int64_t positions, int64_t channels,
                                             const Fill &fill) const {
   std::vector<uint16_t> values;
   values.reserve(static_cast<size_t>(batches * heads * positions * channels));
@@ -21,7 +49,7 @@ std::vector<uint16_t> AttentionCase::filled(int64_t heads, int64_t positions, in
     for (int64_t h = 0; h < heads; ++h) {
       for (int64_t s = 0; s < positions; ++s) {
         for (int64_t d = 0; d < channels; ++d)
-          values.push_back(from_float(dtype, fill(b, h, s, d)));
+          values.push_back(from_float(dtype, rounded_to(stored, fill(b, h, s, d))));
       }
     }
   }
@@ -181,6 +209,18 @@ ReferenceTerms terms_of(const AttentionCase &c, int64_t b) {
           c.alibi_slopes[static_cast<size_t>((per_batch ? b * c.heads_q : 0) + h)]);
     };
   }
+  const int64_t group = c.heads_q / c.heads_kv;
+  if (!c.q_descale.values.empty() || !c.k_descale.values.empty()) {
+    terms.score_factor = [&c, b, group](int64_t, int64_t h) {
+      const bool by_kv = !c.q_descale.sizes.empty() && c.q_descale.sizes.back() == c.heads_kv;
+      return c.q_descale.of(b, by_kv ? h / group : h) * c.k_descale.of(b, h / group);
+    };
+  }
+  if (!c.v_descale.values.empty()) {
+    terms.value_factor = [&c, b, group](int64_t, int64_t h) {
+      return c.v_descale.of(b, h / group);
+    };
+  }
   if (c.dropout_p > 0) {
     terms.dropout = [&c, b](int64_t, int64_t h, int64_t i, int64_t j) {
       return c.keeps(b, h, i, j) ? 1 / (1 - static_cast<double>(c.dropout_p)) : 0;
@@ -199,16 +239,22 @@ AttentionResult run_attention(const AttentionCase &c) {
   const Side rows(c, c.lengths_q, c.lengths_q_as, c.seq_q);
   const Side keys(c, c.lengths_k, c.lengths_k_as, c.seq_k);
   const int64_t value_dim = c.value_dim();
-  DeviceTensor q(handle, c.dtype, rows.sizes(c.heads_q, c.head_dim), c.place_q, c.input_poison);
-  DeviceTensor k(handle, c.dtype, keys.sizes(c.heads_kv, c.head_dim), c.place_k, c.input_poison);
-  DeviceTensor v(handle, c.dtype, keys.sizes(c.heads_kv, value_dim), c.place_v, c.input_poison);
+  const auto stored = [&](flydsl_aot_dtype float8) {
+    return float8 == FLYDSL_AOT_DTYPE_INVALID ? c.dtype : float8;
+  };
+  DeviceTensor q(handle, stored(c.q_dtype), rows.sizes(c.heads_q, c.head_dim), c.place_q,
+                 c.input_poison);
+  DeviceTensor k(handle, stored(c.kv_dtype), keys.sizes(c.heads_kv, c.head_dim), c.place_k,
+                 c.input_poison);
+  DeviceTensor v(handle, stored(c.kv_dtype), keys.sizes(c.heads_kv, value_dim), c.place_v,
+                 c.input_poison);
   DeviceTensor out(handle, c.dtype, rows.sizes(c.heads_q, value_dim), c.place_out, kOutputPoison);
   std::vector<int64_t> lse_sizes = rows.sizes(c.heads_q, 1);
   lse_sizes.pop_back();
   DeviceTensor lse(handle, FLYDSL_AOT_FP32, lse_sizes, c.place_lse, kOutputPoison);
-  q.set(rows.placed(c.q, c.heads_q, c.head_dim, c.input_poison));
-  k.set(keys.placed(c.k, c.heads_kv, c.head_dim, c.input_poison));
-  v.set(keys.placed(c.v, c.heads_kv, value_dim, c.input_poison));
+  upload(q, c.dtype, rows.placed(c.q, c.heads_q, c.head_dim, c.input_poison));
+  upload(k, c.dtype, keys.placed(c.k, c.heads_kv, c.head_dim, c.input_poison));
+  upload(v, c.dtype, keys.placed(c.v, c.heads_kv, value_dim, c.input_poison));
 
   flydsl_aot_attention_forward_params params{};
   params.struct_size = sizeof params;
@@ -234,6 +280,15 @@ AttentionResult run_attention(const AttentionCase &c) {
                                      {}, keys.paging.block_table);
   params.block_table = block_table.optional(keys.paged);
   if (keys.paged && c.seq_k % 2 == 0) params.max_seqlen_k = c.seq_k;
+  const auto descale = [&](const AttentionCase::Descale &of) {
+    return Numbers<float>(handle, FLYDSL_AOT_FP32,
+                          of.sizes.empty() ? std::vector<int64_t>{0} : of.sizes, {}, of.values);
+  };
+  const Numbers<float> q_descale = descale(c.q_descale), k_descale = descale(c.k_descale),
+                       v_descale = descale(c.v_descale);
+  params.q_descale = q_descale.optional(!c.q_descale.values.empty());
+  params.k_descale = k_descale.optional(!c.k_descale.values.empty());
+  params.v_descale = v_descale.optional(!c.v_descale.values.empty());
   const ScoreTerms terms(handle, c);
   terms.set(&params);
   // Seed and offset in device memory: two that are read, two that are written.
@@ -388,7 +443,8 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
   const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
                      !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
-                     c.random_on_device || c.want_kept;
+                     c.random_on_device || c.want_kept || c.q_dtype != FLYDSL_AOT_DTYPE_INVALID ||
+                     c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID;
   const std::string kind =
       !exact || lengths || terms || left_hides(c)
           ? "_general"
@@ -420,6 +476,8 @@ std::string describe(const AttentionCase &c) {
   if (!c.visible.empty()) text.append(" boolean mask");
   if (!c.alibi_slopes.empty()) text.append(" ALiBi");
   if (!c.sinks.empty()) text.append(" sinks");
+  if (c.q_dtype) text.append(" q ").append(flydsl_aot_dtype_name(c.q_dtype));
+  if (c.kv_dtype) text.append(" kv ").append(flydsl_aot_dtype_name(c.kv_dtype));
   if (c.dropout_p > 0) text.append(" dropout ").append(std::to_string(c.dropout_p));
   return text + (c.want_lse ? "" : " without lse");
 }

@@ -29,6 +29,16 @@ struct AttentionCase {
   flydsl_aot_dtype dtype = FLYDSL_AOT_BF16;
   int64_t batches = 1, heads_q = 1, heads_kv = 1, seq_q = 1, seq_k = 1, head_dim = 64;
   int64_t head_dim_v = 0;  // 0: as head_dim
+  // 8-bit types of q, and of k and v, the 16-bit values of which are then those of the 8-bit type;
+  // INVALID: `dtype`.
+  flydsl_aot_dtype q_dtype = FLYDSL_AOT_DTYPE_INVALID, kv_dtype = FLYDSL_AOT_DTYPE_INVALID;
+  // Of such types: dense numbers of these sizes, (1), (H) or (B, H); empty: none.
+  struct Descale {
+    std::vector<int64_t> sizes;
+    std::vector<float> values;
+    double of(int64_t batch, int64_t head) const;  // 1 if there are none
+  };
+  Descale q_descale, k_descale, v_descale;
   float scale = 0.125f;
   flydsl_aot_mask mask = no_mask();
   bool want_lse = true;
@@ -62,9 +72,9 @@ struct AttentionCase {
 
   // q, k and v filled by functions of (batch, head, position, channel).
   using Fill = std::function<float(int64_t, int64_t, int64_t, int64_t)>;
-  void fill_q(const Fill &fill) { q = filled(heads_q, seq_q, head_dim, fill); }
-  void fill_k(const Fill &fill) { k = filled(heads_kv, seq_k, head_dim, fill); }
-  void fill_v(const Fill &fill) { v = filled(heads_kv, seq_k, value_dim(), fill); }
+  void fill_q(const Fill &fill) { q = filled(q_dtype, heads_q, seq_q, head_dim, fill); }
+  void fill_k(const Fill &fill) { k = filled(kv_dtype, heads_kv, seq_k, head_dim, fill); }
+  void fill_v(const Fill &fill) { v = filled(kv_dtype, heads_kv, seq_k, value_dim(), fill); }
   // Standard normal values.
   void fill_random(Random &random);
   // Of bias and visible.
@@ -72,8 +82,8 @@ struct AttentionCase {
   int64_t value_dim() const { return head_dim_v ? head_dim_v : head_dim; }
 
  private:
-  std::vector<uint16_t> filled(int64_t heads, int64_t positions, int64_t channels,
-                               const Fill &fill) const;
+  std::vector<uint16_t> filled(flydsl_aot_dtype stored, int64_t heads, int64_t positions,
+                               int64_t channels, const Fill &fill) const;
 };
 
 struct AttentionResult {

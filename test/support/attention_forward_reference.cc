@@ -78,8 +78,9 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
               dot += product;
               magnitude += std::fabs(product);
             }
-            score = scale * dot;
-            magnitude *= std::fabs(scale);
+            const double factor = terms.score_factor ? scale * terms.score_factor(b, h) : scale;
+            score = factor * dot;
+            magnitude *= std::fabs(factor);
             if (terms.softcap > 0) score = terms.softcap * std::tanh(score / terms.softcap);
             const auto add = [&](double term) {
               score += term;
@@ -118,11 +119,12 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
           if (scores[static_cast<size_t>(j)] == -INFINITY)
             continue;  // not visible: whatever v holds
           double weight = std::exp(scores[static_cast<size_t>(j)] - maximum) / sum;
+          if (terms.value_factor) weight *= terms.value_factor(b, h);
           if (terms.dropout) weight *= terms.dropout(b, h, i, j);
           const double *value = head_v.data() + j * value_dim;
           for (int64_t d = 0; d < value_dim; ++d) {
             out[d] += weight * value[d];
-            magnitude[d] += weight * std::fabs(value[d]);
+            magnitude[d] += std::fabs(weight * value[d]);
           }
         }
       }

@@ -23,6 +23,8 @@ struct HostView {
 // absent.
 struct ReferenceTerms {
   double softcap = 0;
+  std::function<double(int64_t, int64_t)> score_factor,
+      value_factor;  // descaling, of (batch, head)
   std::function<double(int64_t, int64_t, int64_t, int64_t)> bias;
   std::function<bool(int64_t, int64_t, int64_t, int64_t)> visible;
   std::function<double(int64_t, int64_t)> slope;  // ALiBi, of (batch, head)
@@ -30,7 +32,10 @@ struct ReferenceTerms {
   // What a weight is multiplied by on its way to v.
   std::function<double(int64_t, int64_t, int64_t, int64_t)> dropout;
 
-  bool any() const { return softcap > 0 || bias || visible || slope || sink || dropout; }
+  bool any() const {
+    return softcap > 0 || score_factor || value_factor || bias || visible || slope || sink ||
+           dropout;
+  }
 };
 
 struct AttentionReference {

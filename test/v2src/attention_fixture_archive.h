@@ -54,7 +54,7 @@ inline archive::ArchiveSpec attention_spec() {
           flydsl_aot_attention_forward_key(static_cast<uint64_t>(dtype.number), qk, v, 0, 1);
       const std::string dims =
           std::to_string(qk) + (qk == v ? std::string() : "x" + std::to_string(v));
-      add_kernel(row, std::string("attention_forward_") + dtype.name + "_d" + dims + "_general", 2);
+      add_kernel(row, std::string("attention_forward_") + dtype.name + "_d" + dims + "_general", 1);
       spec.selection.push_back(row);
     }
   }

@@ -2,33 +2,12 @@
 #include <cmath>
 
 #include "test/v2src/attention_bad_input.h"
+#include "test/v2src/attention_features.h"
 
 namespace flydsl::test {
 namespace {
 
-using Params = flydsl_aot_attention_forward_params;
 using AttentionForwardBadFeatures = AttentionBadInputTest;
-
-constexpr uint64_t kNumbers = 0x600000000;
-
-flydsl_aot_tensor numbers(int64_t count, uint64_t where = kNumbers) {
-  return flydsl_aot::tensor(address(where), FLYDSL_AOT_INT32, {count});
-}
-
-// q and out, and lse, packed: two sequences over 600 rows.
-void pack_q(Params &p) {
-  p.q = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {6, 600, 64});
-  p.out = flydsl_aot::tensor(address(kOut), FLYDSL_AOT_BF16, {6, 600, 64});
-  p.lse = flydsl_aot::tensor(address(kLse), FLYDSL_AOT_FP32, {6, 600});
-  p.cu_seqlens_q = numbers(3);
-  p.max_seqlen_q = 400;
-}
-void pack_k(Params &p) {
-  p.k = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {2, 900, 64});
-  p.v = flydsl_aot::tensor(address(kV), FLYDSL_AOT_BF16, {2, 900, 64});
-  p.cu_seqlens_k = numbers(3, kNumbers + 64);
-  p.max_seqlen_k = 500;
-}
 
 const BadInput kLengths[] = {
     {"q_dense",
@@ -154,12 +133,6 @@ TEST_F(AttentionForwardBadFeatures, Lengths) {
   expect_refused(kLengths);
 }
 
-constexpr uint64_t kTerms = 0x700000000;
-
-flydsl_aot_tensor term(flydsl_aot_dtype dtype, const std::vector<int64_t> &sizes) {
-  return flydsl_aot::tensor(address(kTerms), dtype, sizes);
-}
-
 const BadInput kScores[] = {
     {"softcap_negative",
      FLYDSL_AOT_INVALID_ARGUMENT,
@@ -175,7 +148,7 @@ const BadInput kScores[] = {
      [](Params &p) { p.softcap = 3e38f; }},
     {"bias_dtype",
      FLYDSL_AOT_INVALID_DTYPE,
-     {"bias is fp16", "fp32 or, as q, bf16"},
+     {"bias is fp16", "fp32 or, as out, bf16"},
      [](Params &p) {
        p.bias = term(FLYDSL_AOT_FP16, {2, 6, 300, 500});
      }},
@@ -259,52 +232,6 @@ TEST_F(AttentionForwardBadFeatures, Scores) {
   expect_refused(kScores);
 }
 
-TEST_F(AttentionTest, ScoreArguments) {
-  Params params = valid_params();
-  params.scale = -0.5f;
-  params.softcap = 4;
-  params.bias = term(FLYDSL_AOT_FP32, {1, 6, 300, 500});
-  params.visible = term(FLYDSL_AOT_BOOL, {2, 1, 1, 500});
-  params.alibi_slopes = term(FLYDSL_AOT_FP32, {2, 6});
-  params.sinks = term(FLYDSL_AOT_FP32, {6});
-  auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
-  EXPECT_EQ(kernarg.score_terms, 1u);
-  EXPECT_EQ(kernarg.softcap_ratio, 0.125f);
-  EXPECT_EQ(kernarg.softcap_log2, static_cast<float>(4 * M_LOG2E));
-  EXPECT_EQ(kernarg.bias, address(kTerms));
-  EXPECT_EQ(kernarg.bias_is_fp32, 1u);
-  EXPECT_EQ(kernarg.bias_stride_b, 0);
-  EXPECT_EQ(kernarg.bias_stride_h, 300 * 500);
-  EXPECT_EQ(kernarg.bias_stride_q, 500);
-  EXPECT_EQ(kernarg.bias_stride_k, 1);
-  EXPECT_EQ(kernarg.visible, address(kTerms));
-  EXPECT_EQ(kernarg.visible_stride_b, 500);
-  EXPECT_EQ(kernarg.visible_stride_h, 0);
-  EXPECT_EQ(kernarg.visible_stride_q, 0);
-  EXPECT_EQ(kernarg.visible_stride_k, 1);
-  EXPECT_EQ(kernarg.alibi_stride_b, 6);
-  EXPECT_EQ(kernarg.alibi_stride_h, 1);
-  EXPECT_EQ(kernarg.sinks_stride_h, 1);
-  // A boolean mask alone changes no score.
-  params = valid_params();
-  params.visible = term(FLYDSL_AOT_BOOL, {2, 6, 300, 500});
-  EXPECT_EQ(launch(params).score_terms, 0u);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
-  // A scale of 0 or a tiny cap leaves the ratio finite.
-  params.scale = 1e30f;
-  params.softcap = 1e-30f;
-  EXPECT_TRUE(std::isfinite(launch(params).softcap_ratio));
-  params.scale = 0;
-  EXPECT_GT(launch(params).softcap_ratio, 0.0f);
-}
-
-constexpr uint64_t kRandom = 0x800000000;
-
-const uint64_t *random_numbers(uint64_t where) {
-  return static_cast<const uint64_t *>(address(where));
-}
-
 const BadInput kDropout[] = {
     {"p_1",
      FLYDSL_AOT_INVALID_ARGUMENT,
@@ -359,36 +286,55 @@ TEST_F(AttentionForwardBadFeatures, Dropout) {
   expect_refused(kDropout);
 }
 
-TEST_F(AttentionTest, DropoutArguments) {
-  Params params = valid_params();
-  params.dropout_p = 0.25f;
-  params.dropout_seed = 0x123456789abcdef0;
-  params.dropout_offset = 42;
-  params.dropout_offset_device = random_numbers(kRandom);
-  params.dropout_seed_out = static_cast<uint64_t *>(address(kRandom + 8));
-  const auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
-  EXPECT_EQ(kernarg.dropout_threshold, 1u << 30);
-  EXPECT_EQ(kernarg.dropout_scale, static_cast<float>(1 / 0.75));
-  EXPECT_EQ(kernarg.dropout_seed, 0x123456789abcdef0u);
-  EXPECT_EQ(kernarg.dropout_offset, 42u);
-  EXPECT_EQ(kernarg.dropout_seed_device, nullptr);
-  EXPECT_EQ(kernarg.dropout_offset_device, address(kRandom));
-  EXPECT_EQ(kernarg.dropout_seed_out, address(kRandom + 8));
-  EXPECT_EQ(kernarg.kept, nullptr);
-  // None: the exact instance, whatever the seed.
-  params = valid_params();
-  params.dropout_seed = 1;
-  EXPECT_EQ(launch(params).dropout_scale, 1.0f);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_none_direct_symbol");
-}
+const BadInput kDescales[] = {
+    {"of_16_bits",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"q_descale is given, but q is bf16"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.q_descale = term(FLYDSL_AOT_FP32, {1});
+     }},
+    {"dtype",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"k_descale is bf16", "fp32"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.k_descale = term(FLYDSL_AOT_BF16, {1});
+     }},
+    {"rank",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"v_descale has rank 3"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.v_descale = term(FLYDSL_AOT_FP32, {2, 2, 1});
+     }},
+    {"heads",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"k_descale has H = 6", "must be 2, or 1"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.k_descale = term(FLYDSL_AOT_FP32, {2, 6});
+     }},
+    {"batches",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"v_descale has B = 3"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.v_descale = term(FLYDSL_AOT_FP32, {3, 2});
+     }},
+    {"null",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"k_descale has data NULL"},
+     [](Params &p) {
+       narrow_kv(p);
+       p.k_descale = term(FLYDSL_AOT_FP32, {1});
+       p.k_descale.data = nullptr;
+     },
+     true},
+};
 
-// k and v in 40 blocks of 16 keys, 32 of which a sequence may have.
-void page_k(Params &p) {
-  p.k = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {40, 2, 16, 64});
-  p.v = flydsl_aot::tensor(address(kV), FLYDSL_AOT_BF16, {40, 2, 16, 64});
-  p.block_table = flydsl_aot::tensor(address(kNumbers + 256), FLYDSL_AOT_INT32, {2, 32});
-  p.seqused_k = numbers(2);
+TEST_F(AttentionForwardBadFeatures, Descales) {
+  expect_refused(kDescales);
 }
 
 const BadInput kPaging[] = {
@@ -462,63 +408,6 @@ const BadInput kPaging[] = {
 
 TEST_F(AttentionForwardBadFeatures, Paging) {
   expect_refused(kPaging);
-}
-
-TEST_F(AttentionTest, PagedArguments) {
-  Params params = valid_params();
-  page_k(params);
-  params.block_table.strides[0] = 100;
-  auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
-  EXPECT_EQ(kernarg.block_table, address(kNumbers + 256));
-  EXPECT_EQ(kernarg.block_table_stride_b, 100);
-  EXPECT_EQ(kernarg.block_shift, 4u);
-  EXPECT_EQ(kernarg.last_block, 39);
-  EXPECT_EQ(kernarg.k_stride_b, 2 * 16 * 64);
-  EXPECT_EQ(kernarg.seq_k, 512);
-  params.max_seqlen_k = 300;
-  EXPECT_EQ(launch(params).seq_k, 300);
-  // A pool without blocks has no keys, whatever the lengths say.
-  params.k.sizes[0] = params.v.sizes[0] = 0;
-  EXPECT_EQ(launch(params).seq_k, 0);
-}
-
-TEST_F(AttentionTest, PackedArguments) {
-  Params params = valid_params();
-  pack_q(params);
-  pack_k(params);
-  params.seqused_k = numbers(2, kNumbers + 128);
-  const auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
-  EXPECT_EQ(kernarg.q_stride_b, 0);
-  EXPECT_EQ(kernarg.q_stride_h, 600 * 64);
-  EXPECT_EQ(kernarg.q_stride_s, 64);
-  EXPECT_EQ(kernarg.k_stride_h, 900 * 64);
-  EXPECT_EQ(kernarg.lse_stride_b, 0);
-  EXPECT_EQ(kernarg.lse_stride_h, 600);
-  EXPECT_EQ(kernarg.lse_stride_s, 1);
-  EXPECT_EQ(kernarg.batches, 2);
-  EXPECT_EQ(kernarg.seq_q, 400);
-  EXPECT_EQ(kernarg.seq_k, 500);
-  EXPECT_EQ(kernarg.total_q, 600);
-  EXPECT_EQ(kernarg.total_k, 900);
-  EXPECT_EQ(kernarg.row_tiles, 4u);
-  EXPECT_EQ(kernarg.cu_seqlens_q, address(kNumbers));
-  EXPECT_EQ(kernarg.cu_seqlens_k, address(kNumbers + 64));
-  EXPECT_EQ(kernarg.seqused_q, nullptr);
-  EXPECT_EQ(kernarg.seqused_k, address(kNumbers + 128));
-}
-
-TEST_F(AttentionTest, PackedAndEmptyLaunchesNothing) {
-  Params params = valid_params();
-  pack_q(params);
-  params.max_seqlen_q = 0;
-  EXPECT_TRUE(library_.attention_forward(params, nullptr).ok());
-  params.cu_seqlens_q = numbers(1);
-  params.max_seqlen_q = 400;
-  params.k.sizes[0] = params.v.sizes[0] = 0;
-  EXPECT_TRUE(library_.attention_forward(params, nullptr).ok());
-  EXPECT_EQ(fake_->launches, 0);
 }
 
 }  // namespace

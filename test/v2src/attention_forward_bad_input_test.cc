@@ -42,10 +42,32 @@ const Row kRows[] = {
        p.k.data = nullptr;
        p.scale = NAN;
      }},
-    {"e4m3",
-     FLYDSL_AOT_UNSUPPORTED_DTYPE,
-     {"q is e4m3", "fp16, bf16"},
+    {"e4m3_out",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"out is e4m3", "fp16 or bf16"},
      [](Params &p) { set_dtype(p, FLYDSL_AOT_E4M3); }},
+    {"e4m3_fnuz",
+     FLYDSL_AOT_UNSUPPORTED_DTYPE,
+     {"q is e4m3_fnuz", "e4m3"},
+     [](Params &p) { p.q.dtype = FLYDSL_AOT_E4M3_FNUZ; }},
+    {"e4m3_under_bf16",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"q is e4m3, but k is bf16"},
+     [](Params &p) { p.q.dtype = FLYDSL_AOT_E4M3; }},
+    {"kv_differ",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"k e4m3, but v is e5m2"},
+     [](Params &p) {
+       p.k.dtype = FLYDSL_AOT_E4M3;
+       p.v.dtype = FLYDSL_AOT_E5M2;
+     }},
+    {"out_with_8_bit_kv",
+     FLYDSL_AOT_INVALID_DTYPE,
+     {"out is fp16", "q's dtype"},
+     [](Params &p) {
+       p.k.dtype = p.v.dtype = FLYDSL_AOT_E4M3;
+       p.out.dtype = FLYDSL_AOT_FP16;
+     }},
     {"int32",
      FLYDSL_AOT_UNSUPPORTED_DTYPE,
      {"q is int32"},

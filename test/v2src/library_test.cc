@@ -166,8 +166,10 @@ TEST_F(LibraryTest, Archives) {
   EXPECT_EQ(flydsl_aot_archive_read(archive, 0, image.data(), 3000), FLYDSL_AOT_OK);
   EXPECT_EQ(0, std::memcmp(image.data(), "\177ELF", 4));
   EXPECT_EQ(flydsl_aot_archive_read(archive, 0, nullptr, 0), FLYDSL_AOT_OK);
-  EXPECT_EQ(flydsl_aot_archive_get(archive, flydsl_aot_archive_count(archive), &entry), FLYDSL_AOT_INVALID_ARGUMENT);
-  EXPECT_EQ(flydsl_aot_archive_read(archive, flydsl_aot_archive_count(archive), nullptr, 0), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_get(archive, flydsl_aot_archive_count(archive), &entry),
+            FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_archive_read(archive, flydsl_aot_archive_count(archive), nullptr, 0),
+            FLYDSL_AOT_INVALID_ARGUMENT);
   entry.struct_size = 0;
   EXPECT_EQ(flydsl_aot_archive_get(archive, 0, &entry), FLYDSL_AOT_INVALID_STRUCT_SIZE);
   flydsl_aot_archive_close(archive);

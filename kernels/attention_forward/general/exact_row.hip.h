@@ -33,9 +33,11 @@ struct GeneralRow {
     float score = 0.0f;  // q . k, with the scale's sign
 #pragma unroll 1
     for (i32 first = 0; first < count; first += 8) {
-      u32x4 q[1] = {load_elements(q_row, first, count)};
+      u32x4 q[1] = {
+          load_widened<Element>(q_row, first, count, static_cast<Format>(args->q_format))};
       apply_sign<Element>(args->q_and, args->q_xor, q);
-      const u32x4 k = load_elements(k_row, first, count);
+      const u32x4 k =
+          load_widened<Element>(k_row, first, count, static_cast<Format>(args->kv_format));
 #pragma unroll
       for (int i = 0; i < 8; ++i)
         score = fma(element_of<Element>(q[0], i), element_of<Element>(k, i), score);
@@ -54,14 +56,16 @@ struct GeneralRow {
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return 0.0f;
-    const auto row = (global_ptr<const u16>)work.v_row(work.place_of(key));
-    return to_float<Element>(row[element]);
+    const auto row = work.v_row(work.place_of(key));
+    const Format format = static_cast<Format>(args->kv_format);
+    if (format == Format::wide) return to_float<Element>(((global_ptr<const u16>)row)[element]);
+    return pair_of_float8(((global_ptr<const u8>)row)[element], false, format)[0];
   }
   FLYDSL_DEVICE void store(u32 element, float x) const {
     const Arguments args = fresh_arguments();
     if (element >= static_cast<u32>(args->head_dim_v)) return;
     ((global_ptr<typename Element::scalar>)work.out_row(row))[element] =
-        static_cast<typename Element::scalar>(x);
+        static_cast<typename Element::scalar>(x * value_descale(work));
   }
   FLYDSL_DEVICE void store_lse(float x) const {
     work.store_lse(row, x);

@@ -2,6 +2,7 @@
 // not there is 0.
 #pragma once
 
+#include "common/float8.hip.h"
 #include "common/memory.hip.h"
 
 namespace flydsl::kernels {
@@ -17,6 +18,28 @@ FLYDSL_DEVICE u32x4 load_elements(global_ptr<const char> row, i32 first, i32 cou
                    result[2] << 16 | result[1] >> 16, result[3] << 16 | result[2] >> 16};
   }
   return result;
+}
+
+// The same of a row stored in any format: what `widened` takes then, where it is not wide.
+FLYDSL_DEVICE u32x4 load_stored(global_ptr<const char> row, i32 first, i32 count, Format format) {
+  if (format == Format::wide) return load_elements(row, first, count);
+  if (first + 8 <= count) {
+    const u32x2 bytes = load_8_bytes(row + first);
+    return u32x4{bytes[0], bytes[1], 0, 0};
+  }
+  u32x2 bytes = {};
+#pragma unroll 1
+  for (i32 element = count - 1; element >= first; --element) {
+    const u32 value = ((global_ptr<const u8>)row)[element];
+    bytes = u32x2{bytes[0] << 8 | value, bytes[1] << 8 | bytes[0] >> 24};
+  }
+  return u32x4{bytes[0], bytes[1], 0, 0};
+}
+
+template <class Element>
+FLYDSL_DEVICE u32x4 load_widened(global_ptr<const char> row, i32 first, i32 count, Format format) {
+  const u32x4 stored = load_stored(row, first, count, format);
+  return format == Format::wide ? stored : widened<Element>(stored, format);
 }
 
 FLYDSL_DEVICE void store_elements(global_ptr<char> row, i32 first, i32 count, u32x4 values) {

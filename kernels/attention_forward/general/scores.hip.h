@@ -6,7 +6,7 @@
 // afterwards and only must not be looked up.
 #pragma once
 
-#include "attention_forward/general/work.hip.h"
+#include "attention_forward/general/descale.hip.h"
 #include "common/elements.hip.h"
 #include "common/math.hip.h"
 
@@ -41,11 +41,12 @@ struct EachOfOne {
 template <class Element, class Each>
 FLYDSL_DEVICE void add_score_terms(const GeneralWork &work, i32 row, const Each &each) {
   const Arguments args = fresh_arguments();
+  const float descale = score_descale(work);
   if (args->softcap_log2 > 0.0f) {
-    const float ratio = args->softcap_ratio, cap = args->softcap_log2;
+    const float ratio = args->softcap_ratio * descale, cap = args->softcap_log2;
     each([&](float dot, i32) { return cap * tanh(dot * ratio); });
   } else {
-    const float scale = args->scale_log2;
+    const float scale = args->scale_log2 * descale;
     each([&](float dot, i32) { return dot * scale; });
   }
   const i32 real_row = work.real_row(row);

@@ -12,7 +12,7 @@
 
 namespace flydsl::kernels {
 
-template <int head_dim_qk, int head_dim_v>
+template <class Element, int head_dim_qk, int head_dim_v>
 struct GeneralStager {
   using Layout = PaddedTile<head_dim_qk, head_dim_v>;
   const GeneralWork &work;
@@ -27,14 +27,22 @@ struct GeneralStager {
     const KeyPlace place = work.place_of(work.real_key(tile * kKeysOfTile + row));
     const auto k = work.k_row(place), v = work.v_row(place);
     const Arguments args = fresh_arguments();
+    const Format format = static_cast<Format>(args->kv_format);
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 32; ++i)
-      k_held[i] = load_elements(k, 32 * i + 8 * part, args->head_dim_qk);
+      k_held[i] = load_stored(k, 32 * i + 8 * part, args->head_dim_qk, format);
 #pragma unroll
     for (int i = 0; i < head_dim_v / 32; ++i)
-      v_held[i] = load_elements(v, 32 * i + 8 * part, args->head_dim_v);
+      v_held[i] = load_stored(v, 32 * i + 8 * part, args->head_dim_v, format);
   }
-  FLYDSL_DEVICE void write(lds_ptr<char> k_to, lds_ptr<char> v_to) const {
+  FLYDSL_DEVICE void write(lds_ptr<char> k_to, lds_ptr<char> v_to) {
+    if (const Format format = static_cast<Format>(fresh_arguments()->kv_format);
+        format != Format::wide) {
+#pragma unroll
+      for (u32x4 &held : k_held) held = widened<Element>(held, format);
+#pragma unroll
+      for (u32x4 &held : v_held) held = widened<Element>(held, format);
+    }
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 32; ++i)
       write_b128(k_to + row * Layout::k_pitch + 64 * i + 16 * part, k_held[i]);

@@ -3,6 +3,7 @@
 
 #include "attention_forward/general/arguments.hip.h"
 #include "attention_forward/problem.hip.h"
+#include "common/float8.hip.h"
 
 namespace flydsl::kernels {
 
@@ -14,6 +15,11 @@ FLYDSL_DEVICE i64 clamped(i64 value, i64 low, i64 high) {
 struct KeyPlace {
   i64 block, row;
 };
+
+// Of an element of q, or of k and v.
+FLYDSL_DEVICE i64 bytes_of(u32 format) {
+  return static_cast<Format>(format) == Format::wide ? 2 : 1;
+}
 
 struct GeneralWork {
   u32 batch, head, kv_head;
@@ -43,18 +49,21 @@ struct GeneralWork {
   // Rows of this head.
   FLYDSL_DEVICE global_ptr<const char> q_row(i32 row) const {
     const Arguments a = fresh_arguments();
-    return (global_ptr<const char>)a->q + 2 * (batch * a->q_stride_b + head * a->q_stride_h +
-                                               (static_cast<i64>(first_q) + row) * a->q_stride_s);
+    return (global_ptr<const char>)a->q +
+           bytes_of(a->q_format) * (batch * a->q_stride_b + head * a->q_stride_h +
+                                    (static_cast<i64>(first_q) + row) * a->q_stride_s);
   }
   FLYDSL_DEVICE global_ptr<const char> k_row(KeyPlace place) const {
     const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->k +
-           2 * (place.block * a->k_stride_b + kv_head * a->k_stride_h + place.row * a->k_stride_s);
+           bytes_of(a->kv_format) *
+               (place.block * a->k_stride_b + kv_head * a->k_stride_h + place.row * a->k_stride_s);
   }
   FLYDSL_DEVICE global_ptr<const char> v_row(KeyPlace place) const {
     const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->v +
-           2 * (place.block * a->v_stride_b + kv_head * a->v_stride_h + place.row * a->v_stride_s);
+           bytes_of(a->kv_format) *
+               (place.block * a->v_stride_b + kv_head * a->v_stride_h + place.row * a->v_stride_s);
   }
   FLYDSL_DEVICE global_ptr<char> out_row(i32 row) const {
     const Arguments a = fresh_arguments();

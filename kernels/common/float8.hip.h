@@ -1,0 +1,33 @@
+// 8-bit floating-point formats (OCP 8-bit Floating Point Specification 1.0), widened to 16 bits: exact,
+// since bf16 and fp16 have every value of both.
+#pragma once
+
+#include "common/elements.hip.h"
+
+namespace flydsl::kernels {
+
+// Numbers as in kernel arguments.
+enum class Format : u32 { wide = 0, e4m3 = 1, e5m2 = 2 };
+
+FLYDSL_DEVICE f32x2 pair_of_float8(u32 bytes, bool high, Format format) {
+  // The instruction's half of the register must be a constant.
+  if (format == Format::e4m3)
+    return high ? __builtin_amdgcn_cvt_pk_f32_fp8(bytes, true)
+                : __builtin_amdgcn_cvt_pk_f32_fp8(bytes, false);
+  return high ? __builtin_amdgcn_cvt_pk_f32_bf8(bytes, true)
+              : __builtin_amdgcn_cvt_pk_f32_bf8(bytes, false);
+}
+
+// Eight elements from eight bytes in the first two registers.
+template <class Element>
+FLYDSL_DEVICE u32x4 widened(u32x4 bytes, Format format) {
+  u32x4 result;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const f32x2 pair = pair_of_float8(bytes[i / 2], i % 2 != 0, format);
+    result[i] = round_pair<Element>(pair[0], pair[1]);
+  }
+  return result;
+}
+
+}  // namespace flydsl::kernels
