@@ -14,9 +14,6 @@ using checks::Access;
 using checks::Family;
 using checks::Instruction;
 
-// Scratch has no addresses that other waves share; its lines are named from here on.
-constexpr uint64_t kScratchLines = uint64_t(1) << 56;
-
 bool is_memory(const Instruction &i) {
   return i.family == Family::kLds || i.family == Family::kScalarMemory ||
          i.family == Family::kCache || i.is_vector_memory();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "emulator/engine/program_impl.h"
 #include "emulator/timing/record.h"
@@ -73,25 +72,6 @@ class Recording {
     return add(run_dispatch(kernel_, dispatch_, memory_, options));
   }
 
-  // Bytes of the allocations that the recorded work-groups touch.
-  double footprint() const {
-    std::set<uint64_t> regions;
-    double bytes = 0;
-    const Region *last = nullptr;
-    for (const auto &[id, trace] : traces_)
-      for (const WaveTrace &wave : trace.waves)
-        for (const uint64_t line : wave.lines) {
-          const uint64_t address = line * kLineBytes;
-          if (last && address >= last->begin && address < last->end) continue;
-          const Region *region = memory_.find(address);
-          if (!region) region = memory_.find(address + kLineBytes - 1);
-          if (!region) continue;
-          last = region;
-          if (regions.insert(region->begin).second) bytes += double(region->end - region->begin);
-        }
-    return bytes;
-  }
-
  private:
   bool add(const DispatchResult &part) {
     result_.wave_instructions += part.wave_instructions;
@@ -110,6 +90,53 @@ class Recording {
   DispatchResult &result_;
   std::map<uint64_t, GroupTrace> traces_;
   std::string error_;
+};
+
+// Addresses that are equal from run to run: each allocation gets a place of its own in the order in
+// which the traces touch them, aligned as a device would align it. Where the host put them would
+// decide which lines meet in a cache.
+class Placement {
+ public:
+  explicit Placement(const RegionSnapshot &memory) : memory_(memory) {}
+
+  void place(GroupTrace &group) {
+    for (WaveTrace &wave : group.waves)
+      for (uint64_t &line : wave.lines) line = placed(line);
+  }
+  double bytes() const { return bytes_; }  // of all allocations placed
+
+ private:
+  struct Range {
+    uint64_t first = 0, last = 0;  // lines as recorded
+    uint64_t to = 0;               // the first one's new place
+  };
+
+  uint64_t placed(uint64_t line) {
+    if (line >= range_.first && line <= range_.last && range_.to)
+      return range_.to + line - range_.first;
+    const Region *region = memory_.find(line * kLineBytes);
+    if (!region) region = memory_.find(line * kLineBytes + kLineBytes - 1);
+    // Not memory of the device: scratch has numbers of its own, the dispatch packet is a line.
+    if (!region && line >= kScratchLines) return line;
+    const uint64_t begin = region ? region->begin : line * kLineBytes,
+                   end = region ? region->end : begin + kLineBytes;
+    Range &range = ranges_[begin];
+    if (!range.to) {
+      constexpr uint64_t kLarge = 2 << 20, kSmall = 4096;
+      const uint64_t align = (end - begin >= kLarge ? kLarge : kSmall) / kLineBytes;
+      range = {begin / kLineBytes, (end - 1) / kLineBytes, (next_ + align - 1) / align * align};
+      next_ = range.to + range.last - range.first + 1;
+      if (region) bytes_ += double(end - begin);
+    }
+    range_ = range;
+    return range.to + line - range.first;
+  }
+
+  const RegionSnapshot &memory_;
+  std::map<uint64_t, Range> ranges_;  // by first byte
+  Range range_;                       // of the last line
+  uint64_t next_ = 1 << 20;
+  double bytes_ = 0;
 };
 
 }  // namespace
@@ -157,7 +184,10 @@ bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionS
   for (const uint64_t group : launch->rule.samples) launch->samples.push_back(traces.at(group));
   for (const uint64_t group : first) launch->streams.push_back(traces.at(group));
   for (const uint64_t group : others) launch->other_xcds.push_back(traces.at(group));
-  launch->footprint_bytes = recording.footprint();
+  Placement placement(memory);
+  for (auto *groups : {&launch->samples, &launch->streams, &launch->other_xcds})
+    for (GroupTrace &group : *groups) placement.place(group);
+  launch->footprint_bytes = placement.bytes();
   if (all && !recording.run_others(launch->groups())) return stop();
   return true;
 }

@@ -9,6 +9,8 @@ namespace flydsl::emu::timing {
 
 // Vector and scalar memory requests leave the compute unit as lines of this size.
 constexpr uint32_t kLineBytes = 128;
+// Scratch has no addresses that other waves share; its lines are numbered from here on.
+constexpr uint64_t kScratchLines = uint64_t(1) << 56;
 
 enum class MemoryKind : uint8_t {
   kLdsRead,

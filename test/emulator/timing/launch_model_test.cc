@@ -185,6 +185,19 @@ TEST_F(ModelledLaunch, EqualInputGivesEqualText) {
   EXPECT_EQ(json(record(), constants_), json(record(), constants_));
 }
 
+// Where the host puts memory decides nothing.
+TEST_F(ModelledLaunch, OtherAddressesGiveEqualText) {
+  build_for(kKink, 60, 20);
+  const std::string first = json(record(), constants_);
+  std::vector<std::vector<uint32_t>> in_between;
+  for (size_t n = 1; n < 5; ++n) {
+    std::vector<uint32_t>().swap(out_);
+    in_between.emplace_back(10007 * n);
+    build_for(kKink, 60, 20);
+    EXPECT_EQ(json(record(), constants_), first);
+  }
+}
+
 // Nothing runs twice, and with `all` nothing is left out.
 TEST_F(ModelledLaunch, EveryWorkGroupRunsOnce) {
   build_for(kKink + R"(
