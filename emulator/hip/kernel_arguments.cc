@@ -14,6 +14,8 @@ namespace {
 // HSA hands out segments in whole 64-byte lines, and compilers widen scalar loads into the padding
 // (three words are read as four).
 constexpr size_t kSegmentUnitBytes = 64;
+// A line of the caches: the timing model sees equal launches touch equal lines.
+constexpr size_t kSegmentAlignBytes = 128;
 
 struct HiddenValue {
   const char *value_kind;
@@ -34,7 +36,9 @@ KernelArguments::KernelArguments(const KernelMetadata &kernel) : kernel_(kernel)
   }
   segment_bytes_ = (std::max<size_t>(kernel.kernarg_bytes, 1) + kSegmentUnitBytes - 1) /
                    kSegmentUnitBytes * kSegmentUnitBytes;
-  memory_.reset(static_cast<char *>(std::aligned_alloc(kSegmentUnitBytes, segment_bytes_)));
+  memory_.reset(static_cast<char *>(std::aligned_alloc(
+      kSegmentAlignBytes,
+      (segment_bytes_ + kSegmentAlignBytes - 1) / kSegmentAlignBytes * kSegmentAlignBytes)));
   if (!memory_) throw std::bad_alloc();
   std::memset(memory_.get(), 0, segment_bytes_);
   AddressSpace::instance().remember(memory_.get(), segment_bytes_, false, "kernel arguments");
