@@ -35,9 +35,9 @@ int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result);
 
 /* The timing model (emulator/timing/), process-wide from the next launch on, whatever FLYDSL_EMU_TIMING
  * says: "off"; "sample": only the work-groups that the model needs run, so outputs are incomplete;
- * "full": all run. NULL: as FLYDSL_EMU_TIMING says again. gfx950 only. 0; or 1 for another word
- * (flydsl_emu_last_error). A launch that the model cannot follow is refused, or faults with a sentence
- * that names the instruction. */
+ * "full": all run. NULL: as FLYDSL_EMU_TIMING says again. A kernel of a graph keeps what held when it
+ * was added. gfx950 only. 0; or 1 for another word (flydsl_emu_last_error). A launch that the model
+ * cannot follow is refused, or faults with a sentence that names the instruction. */
 int flydsl_emu_set_timing(const char *mode);
 
 /* What the model says about the calling thread's most recent launch, which it waits for: JSON, one

@@ -1,8 +1,10 @@
 #include "emulator/hip/launch_timing.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -39,13 +41,13 @@ bool parse_mode(const std::string &word, TimingMode *mode) {
   return true;
 }
 
-// Adds to a file that other processes may add to, too.
+// Adds to a file that other threads and processes may add to, too: in one piece.
 hipError_t append(const std::string &path, const std::string &text) {
-  std::FILE *const file = std::fopen(path.c_str(), "a");
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const bool written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+      file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const int reason = errno;
-  if (file != nullptr && std::fclose(file) == 0 && written) return hipSuccess;
+  if (file >= 0 && close(file) == 0 && written) return hipSuccess;
   return fail(hipErrorInvalidValue, "FLYDSL_EMU_TIMING=%s: %s", path.c_str(),
               std::strerror(reason));
 }
@@ -154,6 +156,8 @@ hipError_t run_timed(const LoadedKernel &loaded, const Dispatch &dispatch, const
     return fault(hipErrorNotSupported, kernel.name + ": " + unknown.what());
   } catch (const std::invalid_argument &wrong) {
     return fault(hipErrorInvalidConfiguration, kernel.name + ": " + wrong.what());
+  } catch (const std::exception &other) {
+    return fault(hipErrorUnknown, kernel.name + ": the timing model failed: " + other.what());
   }
   return hipSuccess;
 }

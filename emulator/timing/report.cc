@@ -1,6 +1,7 @@
 #include "emulator/timing/report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -34,11 +35,12 @@ class JsonWriter {
     fresh_ = false;
   }
   void value(double x) {
+    // Whatever the locale; JSON knows no infinity.
     char digits[40];
-    // Enough digits for every double; JSON knows no infinity.
-    std::snprintf(digits, sizeof digits, "%.10g", std::isfinite(x) ? x : 0.0);
+    const auto end = std::to_chars(digits, digits + sizeof digits, std::isfinite(x) ? x : 0.0,
+                                   std::chars_format::general, 10);
     separate();
-    text_ += digits;
+    text_.append(digits, end.ptr);
   }
   void value(uint64_t x) {
     separate();
