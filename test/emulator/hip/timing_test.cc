@@ -1,5 +1,6 @@
 // Launches under the timing model: modes, the two functions, the variables, refusals.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class Timing : public testing::Test {
     for (const char *variable : {"FLYDSL_EMU_TIMING", "FLYDSL_EMU_TIMING_MODE",
                                  "FLYDSL_EMU_TIMING_CONSTANTS", "FLYDSL_EMU_TIMING_SAVE"})
       unsetenv(variable);
-    for (const char *end : {"", ".constants", ".save"}) std::remove((path_ + end).c_str());
+    for (const char *end : {"", ".constants", ".save", ".sets"}) std::remove((path_ + end).c_str());
   }
   // Adds on the device; how many sums are right afterwards. -1: refused.
   int run() {
@@ -175,6 +176,39 @@ TEST_F(Timing, ConstantsFromAFile) {
   const auto after = nlohmann::json::parse(last_timing(0));
   EXPECT_GT(after["seconds"], 0.5);
   EXPECT_NE(after["constants_hash"], before["constants_hash"]);
+}
+
+// Its output and exit status.
+std::pair<std::string, int> replay(const std::string &arguments) {
+  std::FILE *const pipe =
+      popen((std::string(FLYDSL_AOT_TEST_REPLAY) + " " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {"", -1};
+  std::string text;
+  char part[4096];
+  for (size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
+  return {text, WEXITSTATUS(pclose(pipe))};
+}
+
+TEST_F(Timing, SavedLaunchesAreReplayed) {
+  setenv("FLYDSL_EMU_TIMING_SAVE", (path_ + ".save").c_str(), 1);
+  EXPECT_LT(run(), int(kCount)) << "asks for the model by itself";
+  const std::string file = path_ + ".save", summary = last_timing(0) + "\n";
+  EXPECT_EQ(replay(file), std::pair(summary, 0));
+  const auto changed = replay("--set launch_overhead_seconds=0.25 " + file);
+  EXPECT_GT(nlohmann::json::parse(changed.first)["seconds"], 0.25);
+  std::ofstream(path_ + ".constants") << "launch_overhead_seconds 0.25\n";
+  EXPECT_EQ(replay("--constants " + path_ + ".constants " + file), changed);
+  // An array for each line of constants.
+  std::ofstream(path_ + ".sets") << "\nlaunch_overhead_seconds=0.25 lds_latency=64\n";
+  const auto fit = replay("--fit " + file + " " + file + " < " + path_ + ".sets");
+  const std::string one = summary.substr(0, summary.size() - 1);
+  EXPECT_EQ(fit.first.substr(0, fit.first.find('\n')), "[" + one + ", " + one + "]");
+  EXPECT_EQ(std::count(fit.first.begin(), fit.first.end(), '\n'), 2);
+  for (const char *wrong :
+       {"--set lds=1 ", "--set lds_latency=fast ", "--fast ", "--constants /nowhere "})
+    EXPECT_EQ(replay(wrong + file).second, 2) << wrong;
+  EXPECT_EQ(replay("").second, 2);
+  EXPECT_EQ(replay(file + ".none").second, 1);
 }
 
 TEST_F(Timing, WrongWordsAreRefused) {
