@@ -22,7 +22,7 @@ _ROWS, _KEYS = 128, 64
 _LARGEST_LENGTH = 1 << 30
 
 # (D, Dv) of the classes, best first: a problem belongs to the first that holds it, and its head dims are padded with
-# zeros inside the kernel. Multiples of 32, the block of a matrix instruction.
+# zeros inside the kernel. Multiples of 32, the block of a matrix instruction; of 256 output columns a pass from 512 up.
 _CLASSES = (
     (32, 32),
     (64, 64),
@@ -33,7 +33,10 @@ _CLASSES = (
     (192, 192),
     (224, 224),
     (256, 256),
+    (512, 512),
+    (576, 512),
 )
+_LARGEST_COLUMNS = 256
 # Classes with instances for problems of exactly these head dims and no feature but a right bound:
 # (head dim, staging) -> waves a SIMD, as many as registers allow without spills (LDS: 66.5 KiB and
 # 33.3 KiB of 160 KiB a work-group for head dims 128 and 64).
@@ -74,7 +77,8 @@ def _general_instance(dtype, head_dim_qk, head_dim_v):
     return Instance(
         name=f"attention_forward_{dtype}_d{dims}_general_m{_ROWS}n{_KEYS}",
         header="attention_forward/attention_forward_general.hip.h",
-        entry=f"attention_forward_general<{_ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}>",
+        entry=f"attention_forward_general<{_ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, "
+        f"{min(head_dim_v, _LARGEST_COLUMNS)}>",
         key=(
             ("dtype", DTYPES[dtype]),
             ("head_dim_qk", head_dim_qk),

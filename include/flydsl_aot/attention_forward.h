@@ -123,10 +123,10 @@ typedef struct flydsl_aot_attention_forward_params {
  * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or a tensor
  * without gaps that contains the first or last element of the other. Slices of one packed buffer interleave legally;
  * overlap between two such tensors is not detected and gives undefined results.
- * D and Dv are any from 1 to 256. (Kernels exist for classes of head dims; others are padded inside the kernel of
- * the next class, D and Dv 64 or 128 are the fastest.) The last axis of q, k, v and out has stride 1; other strides are free. Data is aligned
- * to its element size. Sq, Sk, B and Hq at most 2^30, and
- * ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
+ * D is any from 1 to 576, Dv any from 1 to 512. (Kernels exist for classes of head dims; others are padded inside the
+ * kernel of the next class. D and Dv 64 or 128 are the fastest; above a Dv of 256 scores are computed twice.) The last axis
+ * of q, k, v and out has stride 1; other strides are free. Data is aligned to its element size. Sq, Sk, B and Hq at most
+ * 2^30, and ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
 
 /* Whether the call would run and with which kernel. Data pointers are ignored except for their alignment
  * (NULL counts as fully aligned). Needs no device: works on a DEVICE_NONE handle. Returns result->status,

@@ -37,10 +37,11 @@ struct GeneralWave {
   FLYDSL_DEVICE void load_queries() {
     const Arguments args = fresh_arguments();
     const auto from = work.q_row(work.real_row(row));
+    const i32 first = static_cast<i32>(computed_here(lane / 32 * 8));
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 16; ++i)
-      q[i] = load_widened<Element>(from, 16 * i + 8 * static_cast<i32>(lane / 32),
-                                   args->head_dim_qk, static_cast<Format>(args->q_format));
+      q[i] = load_widened<Element>(from, 16 * i + first, args->head_dim_qk,
+                                   static_cast<Format>(args->q_format));
     apply_sign<Element>(args->q_and, args->q_xor, q);
   }
 
@@ -95,10 +96,10 @@ struct GeneralWave {
     if (write) {
       const Arguments args = fresh_arguments();
       const auto to = work.out_row(row);
+      const i32 first = static_cast<i32>(computed_here(lane / 32 * 8));
 #pragma unroll
       for (int piece = 0; piece < head_dim_v / 16; ++piece)
-        store_elements(to, 16 * piece + 8 * static_cast<i32>(lane / 32), args->head_dim_v,
-                       pieces[piece]);
+        store_elements(to, 16 * piece + first, args->head_dim_v - work.column, pieces[piece]);
       if (lane < 32) work.store_lse(row, (empty ? sink : reference + log2(sum)) * kLn2);
     }
 
@@ -110,18 +111,12 @@ struct GeneralWave {
   }
 };
 
+// The output columns from work.column on, head_dim_v of them.
 template <class Element, int head_dim_qk, int head_dim_v>
-FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_kernarg &) {
-  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
-  FLYDSL_SHARED static char k_bytes[Layout::k_bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char v_bytes[Layout::v_bytes] __attribute__((aligned(16)));
-  const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
-
-  GeneralWork work;
-  const u32 item = __builtin_amdgcn_workitem_id_x();
-  if (__builtin_amdgcn_workgroup_id_x() == 0 && __builtin_amdgcn_workgroup_id_y() == 0 && item == 0)
-    store_dropout_state();
-  if (!find_general_work(work)) return;
+FLYDSL_DEVICE void compute_columns(const GeneralWork &work, u32 item, lds_ptr<char> k,
+                                   lds_ptr<char> v) {
+  // The next tile is fetched into registers while one is computed, if they hold it beside the rest.
+  constexpr bool ahead = head_dim_qk <= 256;
   GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
                                                      item % kWaveLanes);
   GeneralStager<Element, head_dim_qk, head_dim_v> stager(work, item);
@@ -131,18 +126,44 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
   const i32 end =
       (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
   if (tile < end) {
-    stager.begin(tile);
+    if (ahead) stager.begin(tile);
     wave.load_queries();
   }
   for (; tile < end; ++tile) {
+    if (!ahead) stager.begin(tile);
     barrier();  // the previous tile has been read
     stager.write(k, v);
     barrier();
-    if (tile + 1 < end) stager.begin(tile + 1);
+    if (ahead && tile + 1 < end) stager.begin(tile + 1);
     wave.compute(tile, k, v);
   }
   wave.store();
-  store_kept(work, wave.row, wave.lane / 32);
+}
+
+// `columns` is what a pass over the keys computes of the class's `head_dim_v`.
+template <class Element, int head_dim_qk, int head_dim_v, int columns>
+FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_kernarg &) {
+  static_assert(head_dim_v % columns == 0, "passes are alike");
+  using Layout = PaddedTile<head_dim_qk, columns>;
+  FLYDSL_SHARED static char k_bytes[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_bytes[Layout::v_bytes] __attribute__((aligned(16)));
+  const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
+
+  GeneralWork work;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  if (__builtin_amdgcn_workgroup_id_x() == 0 && __builtin_amdgcn_workgroup_id_y() == 0 && item == 0)
+    store_dropout_state();
+  if (!find_general_work(work)) return;
+  work.column = 0;
+#pragma unroll 1
+  do {
+    compute_columns<Element, head_dim_qk, columns>(work, item, k, v);
+    work.column += columns;
+  } while (columns != head_dim_v && work.column < fresh_arguments()->head_dim_v);
+  const u32 lane = item % kWaveLanes;
+  const i32 row = work.first_row + static_cast<i32>(item / kWaveLanes) * kRowsOfWave +
+                  static_cast<i32>(lane % 32);
+  store_kept(work, row, lane / 32);
 }
 
 }  // namespace flydsl::kernels

@@ -11,6 +11,13 @@ FLYDSL_DEVICE u32 uniform(u32 value) {
   return __builtin_amdgcn_readfirstlane(value);
 }
 
+// The same value; what is computed from the result is not moved to before this point (out of a loop,
+// where it would have to be kept in registers).
+FLYDSL_DEVICE u32 computed_here(u32 value) {
+  asm volatile("" : "+v"(value));
+  return value;
+}
+
 FLYDSL_DEVICE u64 ballot(bool predicate) {
   return __builtin_amdgcn_ballot_w64(predicate);
 }

@@ -76,7 +76,7 @@ class Manifest(unittest.TestCase):
         expected |= {
             f"attention_forward_{dtype}_d{dims}_general_m128n64"
             for dtype in ("bf16", "fp16")
-            for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256")
+            for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")
         }
         self.assertEqual({name for name in names if name.startswith("attention_forward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}

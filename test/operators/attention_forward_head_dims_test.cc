@@ -1,5 +1,5 @@
-// Every head dim from 1 to 256, D and Dv alike or not, through the general instances of the
-// head-dim classes, against the float64 oracle.
+// Every head dim from 1 to 256 and some of the larger classes, D and Dv alike or not, through the
+// general instances of the head-dim classes, against the float64 oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,11 +50,22 @@ TEST_P(AttentionForwardHeadDims, ClassEdges) {
   const uint64_t seed = test_seed(61);
   SCOPED_TRACE("FLYDSL_TEST_SEED=" + std::to_string(seed));
   Random random(seed);
-  for (const int64_t head_dim :
-       {1, 7, 8, 9, 31, 32, 33, 65, 72, 80, 96, 100, 127, 129, 160, 161, 192, 224, 255, 256})
+  for (const int64_t head_dim : {1,   7,   8,   9,   31,  32,  33,  65,  72,  80,  96,  100,
+                                 127, 129, 160, 161, 192, 224, 255, 256, 257, 300, 511, 512})
     check(head_dim, head_dim, random);
-  for (const auto &[head_dim, head_dim_v] : std::vector<std::pair<int64_t, int64_t>>{
-           {192, 128}, {64, 32}, {32, 64}, {1, 256}, {256, 1}, {128, 64}, {161, 127}, {128, 129}})
+  for (const auto &[head_dim, head_dim_v] : std::vector<std::pair<int64_t, int64_t>>{{192, 128},
+                                                                                     {64, 32},
+                                                                                     {32, 64},
+                                                                                     {1, 256},
+                                                                                     {256, 1},
+                                                                                     {128, 64},
+                                                                                     {161, 127},
+                                                                                     {128, 129},
+                                                                                     {576, 512},
+                                                                                     {576, 256},
+                                                                                     {513, 257},
+                                                                                     {40, 400},
+                                                                                     {512, 64}})
     check(head_dim, head_dim_v, random);
 }
 
@@ -78,7 +89,9 @@ TEST_P(AttentionForwardHeadDims, LongSequences) {
                                                                                      {192, 128},
                                                                                      {192, 192},
                                                                                      {224, 200},
-                                                                                     {256, 256}}) {
+                                                                                     {256, 256},
+                                                                                     {512, 512},
+                                                                                     {576, 512}}) {
     AttentionCase c = random_case(head_dim, head_dim_v, random);
     c.seq_q = random.between(129, 300);
     c.seq_k = random.between(300, 600);
@@ -105,7 +118,8 @@ TEST_P(AttentionForwardHeadDims, flash_attention_2896_padding_by_the_caller_is_e
                                                                                  {161, 192},
                                                                                  {200, 224},
                                                                                  {250, 256},
-                                                                                 {13, 32}}) {
+                                                                                 {13, 32},
+                                                                                 {300, 512}}) {
     AttentionCase c = random_case(head_dim, head_dim, random);
     AttentionCase p = c;
     p.head_dim = p.head_dim_v = padded;
@@ -132,8 +146,8 @@ TEST_P(AttentionForwardHeadDims, NanNeverLeaks) {
   SCOPED_TRACE("FLYDSL_TEST_SEED=" + std::to_string(seed));
   Random random(seed);
   const uint16_t nan = from_float(GetParam(), NAN);
-  for (const auto &[head_dim, head_dim_v] :
-       std::vector<std::pair<int64_t, int64_t>>{{40, 40}, {100, 77}, {192, 128}, {256, 255}}) {
+  for (const auto &[head_dim, head_dim_v] : std::vector<std::pair<int64_t, int64_t>>{
+           {40, 40}, {100, 77}, {192, 128}, {256, 255}, {576, 512}}) {
     AttentionCase c = random_case(head_dim, head_dim_v, random);
     c.seq_q = 40;
     c.seq_k = 90;

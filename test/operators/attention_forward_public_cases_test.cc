@@ -195,7 +195,7 @@ TEST(AttentionForwardPublicCases, flashinfer_4267_very_negative_scores) {
 // pytorch/pytorch#194498, ROCm/aotriton#210: a kernel that is not there must be the call's own
 // status, the outputs as they were, and the next call right.
 TEST(AttentionForwardPublicCases, pytorch_194498_unsupported_is_reported_by_the_call) {
-  for (const int64_t head_dim : {513, 512}) {
+  for (const int64_t head_dim : {513, 577}) {
     AttentionCase c = uniform_case(FLYDSL_AOT_BF16, 4, 4, no_mask());
     c.head_dim = head_dim;
     c.fill_q(zero);

@@ -423,8 +423,9 @@ bool left_hides(const AttentionCase &c) {
 }
 
 std::string class_name(int64_t head_dim, int64_t value_dim) {
-  constexpr int64_t kClasses[][2] = {{32, 32},   {64, 64},   {96, 96},   {128, 128}, {160, 160},
-                                     {192, 128}, {192, 192}, {224, 224}, {256, 256}};
+  constexpr int64_t kClasses[][2] = {{32, 32},   {64, 64},   {96, 96},   {128, 128},
+                                     {160, 160}, {192, 128}, {192, 192}, {224, 224},
+                                     {256, 256}, {512, 512}, {576, 512}};
   for (const auto &[qk, v] : kClasses) {
     if (head_dim > qk || value_dim > v) continue;
     std::string name = std::to_string(qk);

@@ -68,7 +68,7 @@ class BadInputTest(ToolTest):
         self.refused(BAD, "INVALID_SHAPE", v=self.array("<u2", (1, 2, 6, 64)))
         self.refused(BAD, "INVALID_SHAPE", q=self.array("<u2", (2, 4, 5, 64)))  # batches
         self.refused(BAD, "INVALID_SHAPE", q=self.array("<u2", (1, 4, 5, 128)))  # head dims
-        for head_dim in (257, 512, 4160):
+        for head_dim in (513, 577, 4160):
             files = {name: write_npy(self.folder / f"{name}d.npy", "<u2", (1, 1, 2, head_dim)) for name in "qkv"}
             self.refused(UNSUPPORTED, ["UNSUPPORTED_HEAD_DIM", str(head_dim)], **files)
 

@@ -319,7 +319,8 @@ TEST_F(AttentionTest, HeadDimClasses) {
       {32, 32, "d32_general"},        {33, 8, "d64_general"},         {64, 63, "d64_general"},
       {72, 72, "d96_general"},        {8, 128, "d128_general"},       {128, 64, "d128_general"},
       {192, 128, "d192x128_general"}, {161, 1, "d192x128_general"},   {192, 129, "d192_general"},
-      {160, 128, "d160_general"},     {200, 200, "d224_general"},     {1, 256, "d256_general"}};
+      {160, 128, "d160_general"},     {200, 200, "d224_general"},     {1, 256, "d256_general"},
+      {257, 8, "d512_general"},       {512, 512, "d512_general"},     {513, 1, "d576x512_general"}};
   for (const auto &row : rows) {
     Params params = valid_params();
     params.q = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {2, 6, 300, row.qk});

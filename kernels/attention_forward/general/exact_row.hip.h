@@ -27,12 +27,12 @@ struct GeneralRow {
         sink(sink_of(work)) {}
 
   FLYDSL_DEVICE float score(i32 key) const {
-    const Arguments args = fresh_arguments();
     const auto q_row = work.q_row(row), k_row = work.k_row(work.place_of(key));
-    const i32 count = args->head_dim_qk;
     float score = 0.0f;  // q . k, with the scale's sign
 #pragma unroll 1
-    for (i32 first = 0; first < count; first += 8) {
+    for (i32 first = 0; first < fresh_arguments()->head_dim_qk; first += 8) {
+      const Arguments args = fresh_arguments();
+      const i32 count = args->head_dim_qk;
       u32x4 q[1] = {
           load_widened<Element>(q_row, first, count, static_cast<Format>(args->q_format))};
       apply_sign<Element>(args->q_and, args->q_xor, q);
@@ -55,7 +55,7 @@ struct GeneralRow {
   }
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const Arguments args = fresh_arguments();
-    if (element >= static_cast<u32>(args->head_dim_v)) return 0.0f;
+    if (element >= static_cast<u32>(args->head_dim_v - work.column)) return 0.0f;
     const auto row = work.v_row(work.place_of(key));
     const Format format = static_cast<Format>(args->kv_format);
     if (format == Format::wide) return to_float<Element>(((global_ptr<const u16>)row)[element]);
@@ -63,7 +63,7 @@ struct GeneralRow {
   }
   FLYDSL_DEVICE void store(u32 element, float x) const {
     const Arguments args = fresh_arguments();
-    if (element >= static_cast<u32>(args->head_dim_v)) return;
+    if (element >= static_cast<u32>(args->head_dim_v - work.column)) return;
     ((global_ptr<typename Element::scalar>)work.out_row(row))[element] =
         static_cast<typename Element::scalar>(x * value_descale(work));
   }

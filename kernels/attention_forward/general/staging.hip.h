@@ -28,12 +28,13 @@ struct GeneralStager {
     const auto k = work.k_row(place), v = work.v_row(place);
     const Arguments args = fresh_arguments();
     const Format format = static_cast<Format>(args->kv_format);
+    const i32 first = static_cast<i32>(computed_here(static_cast<u32>(8 * part)));
 #pragma unroll
     for (int i = 0; i < head_dim_qk / 32; ++i)
-      k_held[i] = load_stored(k, 32 * i + 8 * part, args->head_dim_qk, format);
+      k_held[i] = load_stored(k, 32 * i + first, args->head_dim_qk, format);
 #pragma unroll
     for (int i = 0; i < head_dim_v / 32; ++i)
-      v_held[i] = load_stored(v, 32 * i + 8 * part, args->head_dim_v, format);
+      v_held[i] = load_stored(v, 32 * i + first, args->head_dim_v - work.column, format);
   }
   FLYDSL_DEVICE void write(lds_ptr<char> k_to, lds_ptr<char> v_to) {
     if (const Format format = static_cast<Format>(fresh_arguments()->kv_format);

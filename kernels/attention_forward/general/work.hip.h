@@ -29,6 +29,7 @@ struct GeneralWork {
   i32 low, high;
   i32 diagonal;  // query i sits at key i + diagonal
   i32 first_row;
+  i32 column;  // of v and out, the first that is computed
 
   // Rows past the end are never stored; clamped, the sums stay below 2^31.
   FLYDSL_DEVICE i32 real_row(i32 row) const { return smaller(row, seq_q - 1); }
@@ -62,17 +63,18 @@ struct GeneralWork {
   FLYDSL_DEVICE global_ptr<const char> v_row(KeyPlace place) const {
     const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->v +
-           bytes_of(a->kv_format) *
-               (place.block * a->v_stride_b + kv_head * a->v_stride_h + place.row * a->v_stride_s);
+           bytes_of(a->kv_format) * (place.block * a->v_stride_b + kv_head * a->v_stride_h +
+                                     place.row * a->v_stride_s + column);
   }
   FLYDSL_DEVICE global_ptr<char> out_row(i32 row) const {
     const Arguments a = fresh_arguments();
-    return (global_ptr<char>)a->out + 2 * (batch * a->out_stride_b + head * a->out_stride_h +
-                                           (static_cast<i64>(first_q) + row) * a->out_stride_s);
+    return (global_ptr<char>)a->out +
+           2 * (batch * a->out_stride_b + head * a->out_stride_h +
+                (static_cast<i64>(first_q) + row) * a->out_stride_s + column);
   }
   FLYDSL_DEVICE void store_lse(i32 row, float value) const {
     const Arguments a = fresh_arguments();
-    if (!a->lse) return;
+    if (!a->lse || column != 0) return;
     ((global_ptr<float>)a->lse)[batch * a->lse_stride_b + head * a->lse_stride_h +
                                 (static_cast<i64>(first_q) + row) * a->lse_stride_s] = value;
   }
