@@ -58,6 +58,8 @@ class Modeller {
     if (occupancy_.groups_per_compute_unit == 0)
       throw std::invalid_argument("a work-group does not fit a compute unit: " +
                                   std::string(occupancy_.limit));
+    // Refuses other architectures before anything looks at their code.
+    use_costs_of(constants_);
     memory_ = options.memory ? *options.memory : memory_profile(launch, constants);
   }
 
@@ -155,6 +157,12 @@ class Modeller {
            (double(occupancy_.groups_per_compute_unit) * launch_.facts.compute_units);
   }
 
+  void use_costs_of(const Constants &constants) {
+    if (costs_ && costs_of_ == &constants) return;
+    costs_ = std::make_unique<CostTable>(*launch_.program, constants);
+    costs_of_ = &constants;
+  }
+
   Machine machine(std::vector<double> speed) const {
     Machine machine;
     machine.speed = std::move(speed);
@@ -190,10 +198,7 @@ class Modeller {
   Simulated simulate_rounds(const GroupTrace &group, const Constants &constants, double clock_hz,
                             uint32_t count, uint32_t rounds, bool warm_code,
                             const ModelOptions *detail = nullptr) {
-    if (!costs_ || costs_of_ != &constants) {
-      costs_ = std::make_unique<CostTable>(*launch_.program, constants);
-      costs_of_ = &constants;
-    }
+    use_costs_of(constants);
     MemoryPath path(constants, memory_, clock_hz, active_units_);
     ComputeUnitOptions options;
     if (detail) {
