@@ -151,6 +151,13 @@ class Modeller {
           values[from - 1] + (values[to - 1] - values[from - 1]) * (n - from) / (to - from);
   }
 
+  // Before each work-group. Fitted on kernels whose work-groups take a compute unit each; what is
+  // handed over to a smaller one is its part of the compute unit.
+  double start_clocks() const {
+    return constants_.group_start_clocks /
+           occupancy_of(launch_.facts.unit, launch_.facts.group).groups_per_compute_unit;
+  }
+
   // Work-groups that each place runs one after the other.
   double rounds_of_launch() const {
     return double(launch_.groups()) /
@@ -169,7 +176,7 @@ class Modeller {
     machine.xcds = launch_.facts.xcds;
     machine.compute_units_per_xcd = launch_.facts.compute_units / launch_.facts.xcds;
     machine.groups_per_compute_unit = occupancy_.groups_per_compute_unit;
-    machine.start_clocks = constants_.group_start_clocks;
+    machine.start_clocks = start_clocks();
     return machine;
   }
 
@@ -252,7 +259,7 @@ class Modeller {
     for (size_t n = 0; n < samples.size(); ++n) {
       const Simulated &s = *samples[n];
       const double units = weights[n] / residents;  // compute units full of this sample
-      clocks += units * (s.clocks + constants_.group_start_clocks);
+      clocks += units * (s.clocks + start_clocks());
       matrix_busy_ += units * s.unit.matrix_busy;
       ideal_matrix_clocks_ +=
           weights[n] * ideal_matrix_clocks(*launch_.program, launch_.samples[n]);
