@@ -27,6 +27,7 @@ INCLUDES = [
     ("emulator/hip/", ["emulator/"]),
     ("emulator/", ["emulator/"]),
     ("tools/report/", ["tools/report/"]),
+    ("tools/verify/", ["tools/verify/", "flydsl_aot/"]),
     ("tools/", ["tools/", "flydsl_aot/", "emulator/hip/flydsl_emu.h"]),
     ("examples/", ["flydsl_aot/"]),
     ("test/", [""]),

@@ -1,6 +1,7 @@
 // The subcommands of flydsl-aot. Each prints its result on stdout and throws ToolError on failure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,20 @@ void command_calibration(const CalibrationArguments &arguments);
 
 // How fast the emulator is on this host, one thread.
 void command_bench_emulator(bool json);
+
+// Cases of an operator against the oracle (tools/verify).
+struct VerifyArguments {
+  OpenArguments open;
+  std::string op;
+  std::string suite = "smoke";  // prefix of names
+  std::string cases_file;       // "": test/cases/<op>.txt as it was when this was built
+  std::string line;             // one case, in place of a list
+  std::string only;             // regular expression on names; "": all
+  int64_t fuzz = 0;             // random cases, in place of a list
+  uint64_t seed = 0;            // the first of theirs, or added to that of every case
+  bool verbose = false;
+};
+int command_verify(const VerifyArguments &arguments);  // returns the exit status
 
 void command_archive_list(const std::string &path);
 void command_archive_verify(const std::string &path);

@@ -11,6 +11,7 @@ namespace flydsl::tools {
 
 enum ExitStatus : int {
   kExitOk = 0,
+  kExitCasesFailed = 1,  // of verify: results are wrong
   kExitBadInput = 2,  // usage, files, arguments that contradict each other or the operator's header
   kExitUnsupported = 3,  // a valid problem that this library has no kernel for
   kExitFailure = 4       // device, archive or internal failure

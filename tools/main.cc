@@ -1,4 +1,4 @@
-// The flydsl-aot command: argument parsing only. Exit status: 0 ok, 2 usage or bad input, 3
+// The flydsl-aot command: argument parsing only. Exit status: 0 ok, 1 cases of verify failed, 2 usage or bad input, 3
 // unsupported by the library, 4 device or archive failure. An error is one line on stderr.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -145,6 +145,29 @@ int run(int argc, char **argv) {
       ->check(CLI::Range(1, 10000000));
   trace->footer(operators + exits);
 
+  CLI::App *check = app.add_subcommand(
+      "verify", "Cases of an operator on the device that is open, against float64");
+  VerifyArguments verify_arguments;
+  check->add_option("OP", verify_arguments.op, "operator")->required();
+  add_open_options(check, verify_arguments.open, "hip");
+  check->add_option("--suite", verify_arguments.suite, "smoke (default) or full: which cases")
+      ->check(CLI::IsMember({"smoke", "full"}));
+  check->add_option("--cases", verify_arguments.cases_file,
+                    "file of cases, in place of those that came with the command");
+  CLI::Option *one_case = check->add_option("--case", verify_arguments.line, "one case, as a line");
+  check->add_option("--only", verify_arguments.only, "regular expression on the names of cases");
+  check
+      ->add_option("--fuzz", verify_arguments.fuzz,
+                   "as many random cases instead; their seeds count from --seed")
+      ->check(CLI::Range(1, 1000000000))
+      ->excludes(one_case);
+  check->add_option("--seed", verify_arguments.seed, "added to the seed of every case");
+  check->add_flag("--verbose", verify_arguments.verbose, "also a line for each case that passes");
+  check->footer(
+      "Prints 'N passed, N failed', and for each case that fails its worst element and a line that "
+      "repeats it.\nExit status: 0 all passed, 1 some failed, 2 usage or bad input, 4 device or "
+      "archive failure.");
+
   if (argc < 2 || argv[1][0] != '-') {  // CLI11 would only say that a command is required
     std::string known;
     bool found = false;
@@ -180,9 +203,10 @@ int run(int argc, char **argv) {
   if (*trace) command_trace(trace_arguments);
   if (*list) command_archive_list(archive_file);
   if (*verify) command_archive_verify(archive_file);
+  const int exit_status = *check ? command_verify(verify_arguments) : kExitOk;
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
     return report(kExitFailure, "cannot write to stdout");
-  return kExitOk;
+  return exit_status;
 }
 
 }  // namespace

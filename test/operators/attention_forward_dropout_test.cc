@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "test/support/attention_forward_case.h"
-#include "test/support/float16.h"
-#include "test/support/philox.h"
+#include "tools/verify/float16.h"
+#include "tools/verify/philox.h"
 
 namespace flydsl::test {
 namespace {

@@ -147,9 +147,9 @@ TEST(AttentionForwardLayout, RandomPlacements) {
     c.fill_random(random);
     const bool align16 = random.chance(0.4);
     for (Placement *place : {&c.place_q, &c.place_k, &c.place_v, &c.place_out}) {
-      *place = random_placement(random, 4, align16);
+      *place = random_placement(random, 4, 3, align16);
     }
-    c.place_lse = random_placement(random, 3, false);
+    c.place_lse = random_placement(random, 3, 3, false);
     check_attention(c);
   }
 }
@@ -184,11 +184,10 @@ TEST(AttentionForwardLayout, flydsl_317_order_of_calls_does_not_matter) {
   add(100, 4, 4, 64, 0, 0);
 
   std::vector<AttentionResult> alone;
-  for (AttentionCase &c : cases) {
-    c.handle = open_emulator();
-    alone.push_back(check_attention(c));
-    flydsl_aot_close(c.handle);
-    c.handle = nullptr;
+  for (const AttentionCase &c : cases) {
+    flydsl_aot_handle *fresh = open_emulator();
+    alone.push_back(check_attention(c, nullptr, fresh));
+    flydsl_aot_close(fresh);
   }
   for (size_t i = 0; i < cases.size(); ++i)
     EXPECT_TRUE(same_bits(alone[i], run_attention(cases[i]))) << "case " << i;

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "test/support/attention_forward_case.h"
-#include "test/support/float16.h"
+#include "tools/verify/float16.h"
 
 namespace flydsl::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "test/support/attention_forward_case.h"
-#include "test/support/float16.h"
+#include "tools/verify/float16.h"
 
 namespace flydsl::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "test/support/attention_forward_case.h"
-#include "test/support/float16.h"
+#include "tools/verify/float16.h"
 #include "test/support/library.h"
 
 namespace flydsl::test {

@@ -37,10 +37,10 @@ class AttentionForwardTails : public ::testing::TestWithParam<Instance> {
     for (const bool staged : {false, true}) {
       c.want_lse = random.chance(0.8);
       for (Placement *place : {&c.place_q, &c.place_k, &c.place_v, &c.place_out}) {
-        *place = random_placement(random, 4, true);
+        *place = random_placement(random, 4, 3, true);
       }
       if (staged) c.place_k.offset_elements += random.between(1, 7);
-      c.place_lse = random_placement(random, 3, false);
+      c.place_lse = random_placement(random, 3, 3, false);
       const AttentionResult result = run_attention(c);
       ASSERT_EQ(result.status, FLYDSL_AOT_OK) << describe(c) << ": " << result.message;
       if (seq_q > 0 && seq_k > 0) {

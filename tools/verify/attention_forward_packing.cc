@@ -1,11 +1,11 @@
-#include "test/support/attention_forward_packing.h"
+#include "tools/verify/attention_forward_packing.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "test/support/random.h"
+#include "tools/verify/random.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 Packing packing_of(const std::vector<int64_t> &lengths, bool gaps) {
   Packing packing;
@@ -43,4 +43,4 @@ Paging paging_of(const std::vector<int64_t> &lengths, int64_t positions, int64_t
   return paging;
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -8,7 +8,7 @@
 
 #include "flydsl_aot/types.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 inline float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
@@ -53,4 +53,4 @@ inline uint16_t from_float(flydsl_aot_dtype dtype, float value) {
   return dtype == FLYDSL_AOT_BF16 ? float_to_bf16(value) : float_to_fp16(value);
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

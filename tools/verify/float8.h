@@ -8,7 +8,7 @@
 
 #include "flydsl_aot/types.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 inline float float8_to_float(flydsl_aot_dtype dtype, uint8_t bits) {
   const bool e4m3 = dtype == FLYDSL_AOT_E4M3;
@@ -40,4 +40,4 @@ inline uint8_t float_to_float8(flydsl_aot_dtype dtype, float value) {
   return static_cast<uint8_t>(sign | std::min(code, largest));
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

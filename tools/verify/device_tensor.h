@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "flydsl_aot/flydsl_aot.h"
-#include "test/support/random.h"
+#include "tools/verify/random.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 // Where the elements of a tensor lie. Default: dense, in axis order, aligned, ending with the
 // allocation (so that the emulator's bounds check sees the first byte read past the end).
@@ -27,10 +28,16 @@ inline Placement bshd() {
   return Placement{{0, 2, 1, 3}, {}, {}, 0, 0};
 }
 
-// Random axis order (the last axis stays fastest), pads, offset and slack. With `align16` every
-// stride, and the offset, is a multiple of 8 elements of 16 bits, so that the wide-load kernels
-// take it.
-Placement random_placement(Random &random, int rank, bool align16);
+// Random order of the first `free_axes` axes (the others stay fastest), pads, offset and slack. With
+// `align16` every stride, and the offset, is a multiple of 8 elements of 16 bits, so that the wide-load
+// kernels take it.
+Placement random_placement(Random &random, int rank, int free_axes, bool align16);
+
+// Device memory that could not be had, written or read; the message is the library's.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class DeviceTensor {
  public:
@@ -66,6 +73,7 @@ class DeviceTensor {
   template <typename Function>
   void for_each_element(Function function) const;
   void store(const uint8_t *dense);
+  void upload();
   void load(uint8_t *dense);
 
   flydsl_aot_handle *handle_;
@@ -78,4 +86,4 @@ class DeviceTensor {
   std::vector<uint8_t> downloaded_;
 };
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -1,20 +1,24 @@
-#include "test/support/device_tensor.h"
-
-#include <gtest/gtest.h>
+#include "tools/verify/device_tensor.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-namespace flydsl::test {
+namespace flydsl::verify {
+namespace {
 
-Placement random_placement(Random &random, int rank, bool align16) {
+void require(flydsl_aot_status status, const char *what) {
+  if (status != FLYDSL_AOT_OK)
+    throw DeviceError(std::string(what) + ": " + flydsl_aot_last_error());
+}
+
+}  // namespace
+
+Placement random_placement(Random &random, int rank, int free_axes, bool align16) {
   Placement placement;
   const int64_t unit = align16 ? 8 : 1;
   placement.order.resize(static_cast<size_t>(rank));
   std::iota(placement.order.begin(), placement.order.end(), 0);
-  // Rank 4 tensors keep their head dim fastest; an LSE (rank 3) may have any axis fastest.
-  const int free_axes = rank == 4 ? 3 : rank;
   for (int i = free_axes - 1; i > 0; --i) {
     std::swap(placement.order[static_cast<size_t>(i)],
               placement.order[static_cast<size_t>(random.below(i + 1))]);
@@ -50,15 +54,11 @@ DeviceTensor::DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
   uploaded_.resize(static_cast<size_t>(elements) * element_bytes_);
   for (size_t i = 0; i < uploaded_.size(); i += element_bytes_)
     std::memcpy(&uploaded_[i], &poison, element_bytes_);
-  const flydsl_aot_status status =
-      flydsl_aot_device_malloc(handle_, uploaded_.size(), &allocation_);
-  EXPECT_EQ(status, FLYDSL_AOT_OK) << flydsl_aot_last_error();
-  if (allocation_) {
-    tensor_.data = static_cast<uint8_t *>(allocation_) +
-                   static_cast<size_t>(offset_elements_) * element_bytes_;
-    EXPECT_EQ(flydsl_aot_device_upload(handle_, allocation_, uploaded_.data(), uploaded_.size()),
-              FLYDSL_AOT_OK);
-  }
+  require(flydsl_aot_device_malloc(handle_, uploaded_.size(), &allocation_), "device memory");
+  if (!allocation_) return;
+  tensor_.data =
+      static_cast<uint8_t *>(allocation_) + static_cast<size_t>(offset_elements_) * element_bytes_;
+  upload();
 }
 
 DeviceTensor::~DeviceTensor() {
@@ -85,17 +85,18 @@ void DeviceTensor::store(const uint8_t *dense) {
   for_each_element([&](size_t offset, size_t element) {
     std::memcpy(&uploaded_[offset], dense + element * element_bytes_, element_bytes_);
   });
-  EXPECT_EQ(flydsl_aot_device_upload(handle_, allocation_, uploaded_.data(), uploaded_.size()),
-            FLYDSL_AOT_OK)
-      << flydsl_aot_last_error();
+  upload();
+}
+
+void DeviceTensor::upload() {
+  require(flydsl_aot_device_upload(handle_, allocation_, uploaded_.data(), uploaded_.size()),
+          "upload");
 }
 
 void DeviceTensor::load(uint8_t *dense) {
   downloaded_.assign(uploaded_.size(), 0);
-  EXPECT_EQ(
-      flydsl_aot_device_download(handle_, downloaded_.data(), allocation_, downloaded_.size()),
-      FLYDSL_AOT_OK)
-      << flydsl_aot_last_error();
+  require(flydsl_aot_device_download(handle_, downloaded_.data(), allocation_, downloaded_.size()),
+          "download");
   for_each_element([&](size_t offset, size_t element) {
     std::memcpy(dense + element * element_bytes_, &downloaded_[offset], element_bytes_);
   });
@@ -116,4 +117,4 @@ std::string DeviceTensor::changed_outside() const {
   return "";
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

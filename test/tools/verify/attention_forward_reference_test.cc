@@ -1,13 +1,13 @@
 // The oracle and its judge against values worked out by hand: the judge must fail what is wrong.
-#include "test/support/attention_forward_reference.h"
+#include "tools/verify/attention_forward_reference.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "test/support/float16.h"
+#include "tools/verify/float16.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 namespace {
 
 constexpr flydsl_aot_dtype kBf16 = FLYDSL_AOT_BF16;
@@ -153,22 +153,29 @@ TEST(Reference, Terms) {
   EXPECT_TRUE(run(terms).empty[0]);
 }
 
-TEST(Judge, AnEmptyRowWithASinkIsExactlyZero) {
+// A reference of exact scores and weights, head dim 1.
+AttentionReference reference(const std::vector<double> &out, const std::vector<double> &magnitude,
+                             const std::vector<double> &lse) {
   AttentionReference r;
-  r.out = {0};
-  r.magnitude = {0};
-  r.lse = {1.5};
-  r.score_scale = {0};
+  r.out = out;
+  r.magnitude = magnitude;
+  r.lse = lse;
+  r.underflow.assign(out.size(), 0);
+  r.score_scale.assign(lse.size(), 0);
+  r.empty.assign(lse.size(), false);
+  return r;
+}
+
+TEST(Judge, AnEmptyRowWithASinkIsExactlyZero) {
+  AttentionReference r = reference({0}, {0}, {1.5});
   r.empty = {true};
   EXPECT_TRUE(judge_out(kBf16, {0}, r, 1).ok);
   EXPECT_FALSE(judge_out(kBf16, {1}, r, 1).ok);  // the smallest subnormal
 }
 
 TEST(Judge, AcceptsTheRoundedReferenceAndRefusesWrongValues) {
-  AttentionReference r;
-  r.out = {1.0, -0.3, 0.0, NAN, INFINITY};
-  r.magnitude = {1.0, 2.0, 0.0, NAN, INFINITY};
-  r.lse = {0, 0, -INFINITY, NAN, 0};
+  const AttentionReference r = reference({1.0, -0.3, 0.0, NAN, INFINITY},
+                                         {1.0, 2.0, 0.0, NAN, INFINITY}, {0, 0, -INFINITY, NAN, 0});
   std::vector<uint16_t> out = bits({1.0f, -0.3f, 0.0f, NAN, INFINITY});
   EXPECT_TRUE(judge_out(kBf16, out, r, 1).ok);
   const auto with = [&](size_t index, float value) {
@@ -187,10 +194,8 @@ TEST(Judge, AcceptsTheRoundedReferenceAndRefusesWrongValues) {
 }
 
 TEST(Judge, RefusesAnErrorThatIsEverywhereNearTheBound) {
-  AttentionReference r;
-  r.out.assign(1000, 1.0);
-  r.magnitude.assign(1000, 1.0);
-  r.lse.assign(1000, 0.0);
+  const std::vector<double> ones(1000, 1.0);
+  const AttentionReference r = reference(ones, ones, std::vector<double>(1000, 0.0));
   // Two units in the last place each: within 1.25 * 2^-8 * 2, but never by rounding alone in every
   // element.
   const std::vector<uint16_t> out(1000, float_to_bf16(1.0f + 0x1p-7f));
@@ -199,8 +204,7 @@ TEST(Judge, RefusesAnErrorThatIsEverywhereNearTheBound) {
 }
 
 TEST(Judge, LogSumExp) {
-  AttentionReference r;
-  r.lse = {2.0, -INFINITY, 4430233600.0, NAN};
+  const AttentionReference r = reference({}, {}, {2.0, -INFINITY, 4430233600.0, NAN});
   EXPECT_TRUE(judge_lse({2.00005f, -INFINITY, 4430233600.0f, NAN}, r).ok);
   EXPECT_FALSE(judge_lse({2.0002f, -INFINITY, 4430233600.0f, NAN}, r).ok);
   EXPECT_FALSE(judge_lse({2.0f, -1e30f, 4430233600.0f, NAN}, r).ok);
@@ -209,5 +213,29 @@ TEST(Judge, LogSumExp) {
   EXPECT_FALSE(judge_lse({NAN, -INFINITY, 4430233600.0f, NAN}, r).ok);
 }
 
+// The bounds' terms for scores summed in fp32 and for weights that underflow in fp16.
+TEST(Judge, ScoreErrorAndUnderflow) {
+  AttentionReference r = reference({0.0}, {1.0}, {2.0});
+  r.score_scale = {0x1p20};  // 4 2^-24 2^20 = 0.25
+  EXPECT_TRUE(judge_out(kBf16, {float_to_bf16(0.25f)}, r, 1).ok);
+  EXPECT_FALSE(judge_out(kBf16, {float_to_bf16(0.26f)}, r, 1).ok);
+  EXPECT_TRUE(judge_lse({2.25f}, r).ok);
+  EXPECT_FALSE(judge_lse({2.2502f}, r).ok);
+  r = reference({0.0}, {0.0}, {2.0});
+  r.underflow = {63};  // 2^-25 (1 + 63) = 2^-19
+  EXPECT_TRUE(judge_out(FLYDSL_AOT_FP16, {float_to_fp16(0x1p-19f)}, r, 1).ok);
+  EXPECT_FALSE(judge_out(FLYDSL_AOT_FP16, {float_to_fp16(0x1.1p-19f)}, r, 1).ok);
+  EXPECT_FALSE(judge_out(kBf16, {float_to_bf16(0x1p-19f)}, r, 1).ok) << "bf16 does not underflow";
+}
+
+TEST(Reference, Underflow) {
+  // Scores 1 and 0, V = 3 and -1: the larger weight is e / (1 + e), and meets |3| + |-1|.
+  const AttentionReference r =
+      attention_forward_reference(kBf16, Column({2}).view(), Column({1, 0}).view(),
+                                  Column({3, -1}).view(), 0.5, {-1, -1, 0, 0});
+  EXPECT_DOUBLE_EQ(r.underflow[0], 4 * std::exp(1) / (1 + std::exp(1)));
+  EXPECT_EQ(r.score_scale[0], 1);
+}
+
 }  // namespace
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 // How sequences of different lengths reach the library.
 enum class Lengths {
@@ -97,4 +97,4 @@ std::vector<Element> unpack(const Packing &packing, const std::vector<Element> &
   return dense;
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-namespace flydsl::test {
+namespace flydsl::verify {
 
 inline std::array<uint32_t, 4> philox_4x32_10(std::array<uint32_t, 2> key,
                                               std::array<uint32_t, 4> counter) {
@@ -23,4 +23,4 @@ inline std::array<uint32_t, 4> philox_4x32_10(std::array<uint32_t, 2> key,
   return counter;
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -1,12 +1,12 @@
-#include "test/support/attention_forward_reference.h"
+#include "tools/verify/attention_forward_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "test/support/float16.h"
+#include "tools/verify/float16.h"
 
-namespace flydsl::test {
+namespace flydsl::verify {
 namespace {
 
 // One head's (S, D) slice in float64.
@@ -48,10 +48,9 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
   result.out.assign(static_cast<size_t>(batches * heads * rows * value_dim), 0.0);
   result.magnitude.assign(result.out.size(), 0.0);
   result.lse.assign(static_cast<size_t>(batches * heads * rows), -INFINITY);
-  if (terms.any()) {
-    result.score_scale.assign(result.lse.size(), 0.0);
-    result.empty.assign(result.lse.size(), false);
-  }
+  result.underflow.assign(result.out.size(), 0.0);
+  result.score_scale.assign(result.lse.size(), 0.0);
+  result.empty.assign(result.lse.size(), false);
   std::vector<double> scores(static_cast<size_t>(keys));
 
   for (int64_t b = 0; b < batches; ++b) {
@@ -91,7 +90,7 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
               const int64_t distance = std::abs(position_of(mask, i, rows, keys) - j);
               add(-terms.slope(b, h) * static_cast<double>(distance));
             }
-            if (terms.any() && score != -INFINITY && std::isfinite(magnitude))
+            if (score != -INFINITY && std::isfinite(magnitude))
               result.score_scale[row] = std::max(result.score_scale[row], magnitude);
           }
           scores[static_cast<size_t>(j)] = score;
@@ -108,23 +107,27 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
         const double sink = terms.sink ? terms.sink(h) : -INFINITY;
         if (maximum == -INFINITY) {  // sees no key: out 0
           result.lse[row] = sink;
-          if (terms.any()) result.empty[row] = true;
+          result.empty[row] = true;
           continue;
         }
+        const double largest_score = maximum;
         maximum = std::max(maximum, sink);
         double sum = std::exp(sink - maximum);
         for (const double score : scores) sum += std::exp(score - maximum);
         result.lse[row] = maximum + std::log(sum);
+        const double largest_weight = std::exp(largest_score - maximum) / sum;
+        double *underflow = result.underflow.data() + row * static_cast<size_t>(value_dim);
         for (int64_t j = 0; j < keys; ++j) {
           if (scores[static_cast<size_t>(j)] == -INFINITY)
             continue;  // not visible: whatever v holds
-          double weight = std::exp(scores[static_cast<size_t>(j)] - maximum) / sum;
-          if (terms.value_factor) weight *= terms.value_factor(b, h);
-          if (terms.dropout) weight *= terms.dropout(b, h, i, j);
+          double factor = terms.value_factor ? terms.value_factor(b, h) : 1;
+          if (terms.dropout) factor *= terms.dropout(b, h, i, j);
+          const double weight = std::exp(scores[static_cast<size_t>(j)] - maximum) / sum * factor;
           const double *value = head_v.data() + j * value_dim;
           for (int64_t d = 0; d < value_dim; ++d) {
             out[d] += weight * value[d];
             magnitude[d] += std::fabs(weight * value[d]);
+            underflow[d] += std::fabs(largest_weight * factor * value[d]);
           }
         }
       }
@@ -135,28 +138,24 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
 
 Judgement judge_out(flydsl_aot_dtype dtype, const std::vector<uint16_t> &out,
                     const AttentionReference &reference, int64_t head_dim) {
-  const double unit = dtype == FLYDSL_AOT_BF16 ? 0x1p-8 : 0x1p-11;
-  const double tiny = dtype == FLYDSL_AOT_BF16 ? 0x1p-134 : 0x1p-25;
+  const bool fp16 = dtype == FLYDSL_AOT_FP16;
+  const double unit = fp16 ? 0x1p-11 : 0x1p-8;
+  const double tiny = fp16 ? 0x1p-25 : 0x1p-134;
   Judgement judgement;
   char text[256] = "no elements";
   if (out.size() != reference.out.size()) return {false, INFINITY, 0, "wrong number of elements"};
-  double error_squares = 0, scale_squares = 0, reference_squares = 0;
+  double error_squares = 0, bound_squares = 0, reference_squares = 0;
   for (size_t i = 0; i < out.size(); ++i) {
     const double got = to_float(dtype, out[i]);
     const double expected = reference.out[i];
-    double ratio;
+    double ratio, bound = 0;
     if (std::isfinite(expected)) {
       const size_t row = i / static_cast<size_t>(head_dim);
-      const bool empty_row =
-          reference.lse[row] == -INFINITY || (!reference.empty.empty() && reference.empty[row]);
-      const double score_error =
-          reference.score_scale.empty()
-              ? 0
-              : 0x4p-24 * reference.score_scale[row] * reference.magnitude[i];
-      const double bound =
-          empty_row
-              ? 0
-              : 1.25 * unit * (std::fabs(expected) + reference.magnitude[i]) + score_error + tiny;
+      const bool empty_row = reference.lse[row] == -INFINITY || reference.empty[row];
+      const double rounding = unit * (std::fabs(expected) + reference.magnitude[i]);
+      const double rest = 0x4p-24 * reference.score_scale[row] * reference.magnitude[i] + tiny +
+                          (fp16 ? tiny * reference.underflow[i] : 0);
+      bound = empty_row ? 0 : 1.25 * rounding + rest;
       const double error = std::fabs(got - expected);
       ratio = error <= bound                  ? (bound > 0 ? error / bound : 0)
               : bound > 0 && error < INFINITY ? error / bound
@@ -164,28 +163,28 @@ Judgement judge_out(flydsl_aot_dtype dtype, const std::vector<uint16_t> &out,
       if (std::isfinite(got)) {
         error_squares += error * error;
         reference_squares += expected * expected;
-        const double scale = std::fabs(expected) + reference.magnitude[i] + tiny / unit;
-        scale_squares += scale * scale;
+        bound_squares += std::pow(0.75 * rounding + rest, 2);
       }
     } else {
       ratio = std::isnan(got) || got == expected ? 0 : INFINITY;
     }
     if (i == 0 || ratio > judgement.worst_ratio) {
       judgement.worst_ratio = ratio;
-      std::snprintf(text, sizeof text,
-                    "element %zu (row %zu, column %zu): %.9g, reference %.9g, %.3g of the bound", i,
-                    i / static_cast<size_t>(head_dim), i % static_cast<size_t>(head_dim), got,
-                    expected, ratio);
+      std::snprintf(
+          text, sizeof text,
+          "element %zu (row %zu, column %zu): %.9g, reference %.9g, bound %.3g, error %.3g "
+          "of the bound",
+          i, i / static_cast<size_t>(head_dim), i % static_cast<size_t>(head_dim), got, expected,
+          bound, ratio);
     }
   }
   judgement.text = text;
   judgement.frobenius = reference_squares > 0 ? std::sqrt(error_squares / reference_squares) : 0;
   judgement.ok = judgement.worst_ratio <= 1;
-  if (std::sqrt(error_squares) > 0.75 * unit * std::sqrt(scale_squares)) {
+  const double norm_ratio = std::sqrt(error_squares) / std::sqrt(bound_squares);
+  if (error_squares > bound_squares) {
     judgement.ok = false;
-    judgement.text +=
-        "; norm of the error over its bound: " +
-        std::to_string(std::sqrt(error_squares) / (0.75 * unit * std::sqrt(scale_squares)));
+    judgement.text += "; norm of the error over its bound: " + std::to_string(norm_ratio);
   }
   return judgement;
 }
@@ -197,21 +196,21 @@ Judgement judge_lse(const std::vector<float> &lse, const AttentionReference &ref
   for (size_t i = 0; i < lse.size(); ++i) {
     const double got = lse[i];
     const double expected = reference.lse[i];
-    double ratio;
+    double ratio, bound = 0;
     if (std::isfinite(expected)) {
       const float magnitude = std::fabs(static_cast<float>(expected));
       const double spacing = static_cast<double>(std::nextafter(magnitude, INFINITY)) - magnitude;
-      const double score_error =
-          reference.score_scale.empty() ? 0 : 0x4p-24 * reference.score_scale[i];
-      const double error = std::fabs(got - expected) / (std::max(1e-4, spacing) + score_error);
-      ratio = std::isnan(error) ? INFINITY : error;
+      bound = std::max(1e-4, spacing) + 0x4p-24 * reference.score_scale[i];
+      ratio = std::fabs(got - expected) / bound;
+      if (std::isnan(ratio)) ratio = INFINITY;
     } else {
       ratio = (std::isnan(expected) && std::isnan(got)) || got == expected ? 0 : INFINITY;
     }
     if (i == 0 || ratio > judgement.worst_ratio) {
       judgement.worst_ratio = ratio;
-      std::snprintf(text, sizeof text, "row %zu: %.9g, reference %.9g, %.3g of the bound", i, got,
-                    expected, ratio);
+      std::snprintf(text, sizeof text,
+                    "row %zu: %.9g, reference %.9g, bound %.3g, error %.3g of the bound", i, got,
+                    expected, bound, ratio);
     }
   }
   judgement.text = text;
@@ -219,4 +218,4 @@ Judgement judge_lse(const std::vector<float> &lse, const AttentionReference &ref
   return judgement;
 }
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

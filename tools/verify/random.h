@@ -1,18 +1,10 @@
-// Seeded random numbers. Every test that draws any says its seed when it fails;
-// FLYDSL_TEST_SEED=<number> replaces it.
+// Seeded random numbers.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
 
-namespace flydsl::test {
-
-inline uint64_t test_seed(uint64_t fallback) {
-  const char *text = std::getenv("FLYDSL_TEST_SEED");
-  return text && *text ? std::strtoull(text, nullptr, 0) : fallback;
-}
+namespace flydsl::verify {
 
 // SplitMix64 (Steele, Lea and Flood 2014): any seed is good, equal on every platform.
 class Random {
@@ -42,4 +34,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace flydsl::test
+}  // namespace flydsl::verify

@@ -1,0 +1,112 @@
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/library_handle.h"
+#include "tools/verify/attention_forward_fuzz.h"
+#include "tools/verify/attention_forward_verify.h"
+#include "tools/verify/case_line.h"
+#include "tools/verify/case_list.h"
+#include "tools/verify/device_tensor.h"
+#include "tools/verify/shipped_cases.h"
+
+namespace flydsl::tools {
+namespace {
+
+struct Case {
+  std::string line;
+  verify::AttentionSpec spec;
+};
+
+std::vector<std::string> lines_of(const VerifyArguments &arguments) {
+  if (!arguments.line.empty()) return {arguments.line};
+  std::vector<std::string> lines;
+  if (arguments.fuzz > 0) {
+    for (int64_t n = 0; n < arguments.fuzz; ++n)
+      lines.push_back(verify::fuzz_attention_line(arguments.seed + static_cast<uint64_t>(n)));
+  } else if (arguments.cases_file.empty()) {
+    lines = verify::case_lines("attention_forward.txt", verify::kAttentionForwardCases);
+  } else {
+    std::ifstream file(arguments.cases_file);
+    std::ostringstream content;
+    content << file.rdbuf();
+    if (!file) bad_input("--cases " + arguments.cases_file + ": cannot be read");
+    lines = verify::case_lines(arguments.cases_file, content.str());
+  }
+  return verify::select_cases(lines, arguments.fuzz > 0 ? "" : arguments.suite, arguments.only);
+}
+
+// All are read before any runs.
+std::vector<Case> read_cases(const VerifyArguments &arguments) {
+  std::vector<Case> cases;
+  try {
+    for (const std::string &line : lines_of(arguments)) {
+      cases.push_back({line, verify::parse_attention_spec(line)});
+      if (arguments.fuzz == 0) cases.back().spec.seed += arguments.seed;
+    }
+  } catch (const verify::CaseError &error) {
+    bad_input(error.what());
+  } catch (const std::regex_error &error) {
+    bad_input("--only " + arguments.only + ": " + error.what());
+  }
+  if (cases.empty()) bad_input("no case is called so");
+  return cases;
+}
+
+verify::Outcome outcome_of(const LibraryHandle &library, const Case &one) {
+  try {
+    return verify::verify_attention_case(library.get(), one.spec);
+  } catch (const verify::DeviceError &error) {
+    verify::Outcome outcome;
+    outcome.fault = error.what();
+    return outcome;
+  }
+}
+
+}  // namespace
+
+int command_verify(const VerifyArguments &arguments) {
+  if (arguments.op != "attention_forward")
+    bad_input("verify has no cases of '" + arguments.op + "'; there is attention_forward");
+  const std::vector<Case> cases = read_cases(arguments);
+  LibraryHandle library;
+  library.open(arguments.open);
+  const flydsl_aot_info info = library.info();
+  if (info.device == FLYDSL_AOT_DEVICE_NONE) bad_input("verify needs a device, hip or emulator");
+  std::printf("device     %s\n", describe_device(info).c_str());
+  if (arguments.fuzz > 0)
+    std::printf("fuzz       seeds %llu to %llu\n", static_cast<unsigned long long>(arguments.seed),
+                static_cast<unsigned long long>(arguments.seed) +
+                    static_cast<unsigned long long>(arguments.fuzz - 1));
+  size_t passed = 0, failed = 0;
+  for (const Case &one : cases) {
+    const verify::Outcome outcome = outcome_of(library, one);
+    const bool good = outcome.fault.empty();
+    ++(good ? passed : failed);
+    if (!good) {
+      std::printf("FAILED %s: %s\n", one.spec.name.c_str(), outcome.fault.c_str());
+      const bool emulated = info.device == FLYDSL_AOT_DEVICE_EMULATOR;
+      std::printf("  replay: flydsl-aot verify %s --device %s --case '%s'", arguments.op.c_str(),
+                  emulated ? "emulator" : "hip", one.line.c_str());
+      if (arguments.fuzz == 0 && arguments.seed != 0)
+        std::printf(" --seed %llu", static_cast<unsigned long long>(arguments.seed));
+      std::printf("\n");
+    } else if (arguments.verbose) {
+      std::printf("ok     %s: %s\n", one.spec.name.c_str(), outcome.numbers.c_str());
+    }
+    std::fflush(stdout);
+    if (outcome.device_failed) break;
+  }
+  const size_t left = cases.size() - passed - failed;
+  std::printf("%zu passed, %zu failed", passed, failed);
+  if (left > 0)
+    std::printf(", %zu not run: a kernel faulted, which ends the use of a device", left);
+  std::printf("\n");
+  return failed > 0 ? kExitCasesFailed : kExitOk;
+}
+
+}  // namespace flydsl::tools

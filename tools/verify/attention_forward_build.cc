@@ -1,0 +1,247 @@
+// The numbers of a case. Each is drawn from its own place, so that one that is the same along an axis with
+// stride 0 needs no order of drawing.
+#include <algorithm>
+#include <cmath>
+
+#include "tools/verify/attention_forward_spec.h"
+#include "tools/verify/case_line.h"
+#include "tools/verify/float16.h"
+#include "tools/verify/random.h"
+
+namespace flydsl::verify {
+namespace {
+
+enum Stream : uint64_t {
+  kQ = 1,
+  kK,
+  kV,
+  kBias,
+  kBiasHides,
+  kVisible,
+  kSinks,
+  kQDescale,
+  kKDescale,
+  kVDescale,
+  kBadKeys,
+  kPlacements
+};
+
+Random random_at(const AttentionSpec &spec, Stream stream, int64_t place = 0) {
+  Random base(spec.seed * 31 + stream);
+  return Random(base.bits() + static_cast<uint64_t>(place) * 0xd1342543de82ef95);
+}
+
+bool has(const std::string &letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
+
+AttentionCase::Fill filler(const AttentionSpec &spec, Stream stream, const Values &values,
+                           const std::string &zero, int64_t heads, int64_t positions,
+                           int64_t channels) {
+  return [=, &spec, b0 = has(zero, 'b'), h0 = has(zero, 'h'), s0 = has(zero, 's')](
+             int64_t b, int64_t h, int64_t s, int64_t d) -> float {
+    b = b0 ? 0 : b;
+    h = h0 ? 0 : h;
+    s = s0 ? 0 : s;
+    const auto coordinate = [&](int64_t n) {
+      return static_cast<float>(static_cast<double>(values.modulus ? n % values.modulus : n) /
+                                values.divisor);
+    };
+    const int64_t place = ((b * heads + h) * positions + s) * channels + d;
+    switch (values.kind) {
+      case Values::kNormal:
+        return static_cast<float>(values.factor) * random_at(spec, stream, place).normal();
+      case Values::kInteger:
+        return static_cast<float>(random_at(spec, stream, place).between(-2, 2));
+      case Values::kConstant:
+        return static_cast<float>(values.factor);
+      case Values::kFirst:
+        return d == 0 ? static_cast<float>(values.factor) : 0;
+      case Values::kPosition:
+        return coordinate(s);
+      case Values::kChannel:
+        return coordinate(d);
+      case Values::kBatch:
+        return coordinate(b);
+      case Values::kHead:
+        return coordinate(h);
+      case Values::kBatchPlusHead:
+        return coordinate(b + h);
+    }
+    return 0;
+  };
+}
+
+// Rows that are not in use, made NaN.
+void spoil(const AttentionCase &c, std::vector<uint16_t> &values,
+           const std::vector<int64_t> &lengths, Lengths as, int64_t heads, int64_t positions,
+           int64_t channels) {
+  if (as == Lengths::kDense) return;
+  for (int64_t row = 0; row < c.batches * heads; ++row) {
+    const auto head = values.begin() + row * positions * channels;
+    std::fill(head + lengths[static_cast<size_t>(row / heads)] * channels,
+              head + positions * channels, from_float(c.dtype, NAN));
+  }
+}
+
+// Rows of random keys of every batch and head, or their first channel alone.
+void set_keys(const AttentionSpec &spec, AttentionCase &c, std::vector<uint16_t> &values,
+              int64_t channels, int64_t count, bool first_channel, float value, Random &random) {
+  for (int64_t row = 0; row < c.batches * c.heads_kv; ++row) {
+    const int64_t keys = c.keys_of(row / c.heads_kv);
+    for (int64_t n = 0; n < count && keys > 0; ++n) {
+      const auto key = values.begin() + (row * spec.base.seq_k + random.below(keys)) * channels;
+      const int64_t channel = first_channel ? random.below(channels) : 0;
+      std::fill_n(key + channel, first_channel ? 1 : channels, from_float(c.dtype, value));
+    }
+  }
+}
+
+// Numbers over (B, Hq, Sq, Sk) that are the same along axes of `zero`.
+template <typename Number, typename Draw>
+std::vector<Number> score_numbers(const AttentionCase &c, const std::string &zero, Draw draw) {
+  std::vector<Number> values;
+  values.reserve(static_cast<size_t>(c.score_count()));
+  const bool b0 = has(zero, 'b'), h0 = has(zero, 'h'), q0 = has(zero, 'q'), k0 = has(zero, 'k');
+  for (int64_t b = 0; b < c.batches; ++b) {
+    for (int64_t h = 0; h < c.heads_q; ++h) {
+      for (int64_t i = 0; i < c.seq_q; ++i) {
+        for (int64_t j = 0; j < c.seq_k; ++j) {
+          const int64_t row = ((b0 ? 0 : b) * c.heads_q + (h0 ? 0 : h)) * c.seq_q + (q0 ? 0 : i);
+          values.push_back(static_cast<Number>(draw(row * c.seq_k + (k0 ? 0 : j))));
+        }
+      }
+    }
+  }
+  return values;
+}
+
+AttentionCase::Descale descale(const AttentionSpec &spec, const std::string &kind, Stream stream) {
+  AttentionCase::Descale result;
+  if (kind.empty()) return result;
+  const int64_t heads = kind.ends_with("hq") ? spec.base.heads_q : spec.base.heads_kv;
+  if (kind == "one")
+    result.sizes = {1};
+  else if (kind.starts_with("b"))
+    result.sizes = {spec.base.batches, heads};
+  else
+    result.sizes = {heads};
+  int64_t count = 1;
+  for (const int64_t size : result.sizes) count *= size;
+  for (int64_t n = 0; n < count; ++n) {
+    Random random = random_at(spec, stream, n);
+    result.values.push_back(std::exp2(random.normal()) * (random.chance(0.1) ? -1.0f : 1.0f));
+  }
+  return result;
+}
+
+Placement place(const PlacementRule &rule, Random &random, int rank, int free_axes,
+                const std::string &axes) {
+  Placement placement;
+  switch (rule.kind) {
+    case PlacementRule::kTight:
+      break;
+    case PlacementRule::kGuarded:
+      placement.offset_elements = placement.slack_elements = 64;
+      break;
+    case PlacementRule::kBshd:
+      for (int axis = 0; axis < rank; ++axis) placement.order.push_back(axis);
+      if (rank >= 2) {
+        const size_t head = rank == 4 || free_axes == 3 ? 1 : 0;  // packed tensors have no batches
+        std::swap(placement.order[head], placement.order[head + 1]);
+      }
+      break;
+    case PlacementRule::kRandom:
+    case PlacementRule::kRandom16:
+      placement = random_placement(random, rank, free_axes, rule.kind == PlacementRule::kRandom16);
+      break;
+    case PlacementRule::kSlack:
+      placement.pad.assign(static_cast<size_t>(rank), 40);
+      placement.offset_elements = 96;
+      placement.slack_elements = 333;
+      break;
+    case PlacementRule::kOffset:
+      placement.offset_elements = rule.elements;
+      break;
+    case PlacementRule::kPitch:
+      placement.pad.assign(static_cast<size_t>(rank), 0);
+      placement.pad.back() = rule.elements;
+      break;
+  }
+  if (!rule.zero.empty()) {
+    for (int axis = 0; axis < rank; ++axis)
+      placement.broadcast.push_back(static_cast<size_t>(axis) < axes.size() &&
+                                    has(rule.zero, axes[static_cast<size_t>(axis)]));
+  }
+  return placement;
+}
+
+void place_all(const AttentionSpec &spec, AttentionCase &c) {
+  Random random = random_at(spec, kPlacements);
+  const auto packed = [](Lengths as) {
+    return as == Lengths::kPacked || as == Lengths::kPackedUsed ? 1 : 0;
+  };
+  const int q = packed(c.lengths_q_as), k = packed(c.lengths_k_as);
+  c.place_q = place(spec.place_q, random, 4 - q, 3 - q, "bhs");
+  c.place_k = place(spec.place_k, random, 4 - k, 3 - k, "bhs");
+  c.place_v = place(spec.place_v, random, 4 - k, 3 - k, "bhs");
+  c.place_out = place(spec.place_out, random, 4 - q, 3 - q, "");
+  c.place_lse = place(spec.place_lse, random, 3 - q, 3 - q, "");
+  c.place_bias = place(spec.place_bias, random, 4, 4, "bhqk");
+  c.place_visible = place(spec.place_visible, random, 4, 4, "bhqk");
+  c.place_kept = place(spec.place_kept, random, 4, 4, "");
+}
+
+}  // namespace
+
+AttentionCase build_attention_case(const AttentionSpec &spec) {
+  AttentionCase c = spec.base;
+  place_all(spec, c);
+  c.fill_q(filler(spec, kQ, spec.q, spec.place_q.zero, c.heads_q, c.seq_q, c.head_dim));
+  c.fill_k(filler(spec, kK, spec.k, spec.place_k.zero, c.heads_kv, c.seq_k, c.head_dim));
+  c.fill_v(filler(spec, kV, spec.v, spec.place_v.zero, c.heads_kv, c.seq_k, c.value_dim()));
+  if (spec.place_q.zero.empty())
+    spoil(c, c.q, c.lengths_q, c.lengths_q_as, c.heads_q, c.seq_q, c.head_dim);
+  if (spec.place_k.zero.empty())
+    spoil(c, c.k, c.lengths_k, c.lengths_k_as, c.heads_kv, c.seq_k, c.head_dim);
+  if (spec.place_v.zero.empty())
+    spoil(c, c.v, c.lengths_k, c.lengths_k_as, c.heads_kv, c.seq_k, c.value_dim());
+  Random bad_keys = random_at(spec, kBadKeys);
+  set_keys(spec, c, c.k, c.head_dim, spec.inf_k, true, INFINITY, bad_keys);
+  set_keys(spec, c, c.k, c.head_dim, spec.nan_k, false, NAN, bad_keys);
+  set_keys(spec, c, c.v, c.value_dim(), spec.nan_v, false, NAN, bad_keys);
+  set_keys(spec, c, c.v, c.value_dim(), spec.nan_v_channel, true, NAN, bad_keys);
+  if (spec.bias) {
+    c.bias = score_numbers<float>(c, spec.place_bias.zero, [&](int64_t n) {
+      if (random_at(spec, kBiasHides, n).chance(spec.bias_hides)) return -INFINITY;
+      return static_cast<float>(spec.bias_factor) * random_at(spec, kBias, n).normal();
+    });
+  }
+  if (spec.visible) {
+    c.visible = score_numbers<uint8_t>(c, spec.place_visible.zero, [&](int64_t n) -> int64_t {
+      Random random = random_at(spec, kVisible, n);
+      return random.chance(spec.visible_share) ? random.between(1, 255) : 0;
+    });
+  }
+  using Slopes = AttentionSpec::Slopes;
+  const int64_t slopes = spec.alibi == Slopes::kNone     ? 0
+                         : spec.alibi == Slopes::kByHead ? c.heads_q
+                                                         : c.batches * c.heads_q;
+  for (int64_t n = 0; n < slopes; ++n) {
+    const double place = static_cast<double>(n + 1) / static_cast<double>(slopes);
+    c.alibi_slopes.push_back(static_cast<float>(std::exp2(-8 * place)));
+  }
+  using Sinks = AttentionSpec::Sinks;
+  for (int64_t h = 0; h < c.heads_q && spec.sinks != Sinks::kNone; ++h) {
+    c.sinks.push_back(spec.sinks == Sinks::kNormal ? 3 * random_at(spec, kSinks, h).normal()
+                      : spec.sinks == Sinks::kZero ? 0
+                      : spec.sinks == Sinks::kHigh ? 80
+                                                   : -INFINITY);
+  }
+  c.q_descale = descale(spec, spec.q_descale, kQDescale);
+  c.k_descale = descale(spec, spec.k_descale, kKDescale);
+  c.v_descale = descale(spec, spec.v_descale, kVDescale);
+  return c;
+}
+
+}  // namespace flydsl::verify

@@ -1,0 +1,180 @@
+#include "tools/verify/attention_forward_fuzz.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "tools/verify/random.h"
+
+namespace flydsl::verify {
+namespace {
+
+class Line {
+ public:
+  explicit Line(uint64_t seed) : random_(seed), text_("fuzz_" + std::to_string(seed)) {
+    set("seed", std::to_string(seed));
+  }
+
+  std::string text() && { return std::move(text_); }
+
+  void shape() {
+    set("dtype", one_of({"bf16", "fp16"}));
+    batches_ = random_.between(1, 3);
+    heads_kv_ = random_.between(1, 2);
+    heads_q_ = heads_kv_ * one_of_numbers({1, 1, 2, 3, 7});
+    // Lengths near tile edges as often as any others.
+    const auto length = [&](int64_t longest) {
+      return chance(0.5) ? random_.between(1, longest)
+                         : std::max<int64_t>(1, one_of_numbers({1, 16, 32, 64, 128, 192, 256}) +
+                                                    random_.between(-1, 1)) %
+                                   longest +
+                               1;
+    };
+    seq_q_ = length(heads_q_ > 4 ? 70 : 160);
+    seq_k_ = length(300);
+    const int64_t d = chance(0.6) ? one_of_numbers({64, 128, 64, 128, 32, 96, 192, 256})
+                                  : random_.between(1, 256);
+    const int64_t dv = chance(0.7) ? d : d == 192 && chance(0.7) ? 128 : random_.between(1, 256);
+    number("b", batches_);
+    number("hq", heads_q_);
+    number("hkv", heads_kv_);
+    number("sq", seq_q_);
+    number("d", d);
+    number("dv", dv);
+    set("lse", chance(0.85) ? "yes" : "no");
+    if (chance(0.2)) set("scale", one_of({"1", "-0.1", "0", "0.02", "0.5"}));
+  }
+
+  void mask() {
+    const std::string anchor = one_of({":top-left", ":bottom-right"});
+    if (chance(0.3)) {
+      set("mask", "causal" + anchor);
+    } else if (chance(0.5)) {
+      const auto bound = [&] { return std::to_string(random_.between(-1, chance(0.5) ? 8 : 200)); };
+      set("mask", bound() + "," + bound() + anchor);
+    }
+  }
+
+  // Lengths, and where keys are; says sk.
+  void lengths() {
+    const auto list = [&](const std::string &kind, int64_t longest) {
+      std::string text = kind;
+      for (int64_t b = 0; b < batches_; ++b) {
+        const int64_t length = chance(0.15)   ? 0
+                               : chance(0.15) ? longest
+                                              : random_.between(1, longest);
+        text += (b ? "," : ":") + std::to_string(length);
+      }
+      return text;
+    };
+    if (chance(0.4)) {
+      packed_q_ = chance(0.7);
+      set("q_lengths", list(!packed_q_ ? "used" : one_of({"packed", "packed-used"}), seq_q_));
+    }
+    const bool paged = chance(0.2);
+    if (paged) {
+      seq_k_ += seq_k_ % 2;  // of paged keys an even sk is told to the library: a bias must have it
+      packed_k_ = true;
+      set("k_lengths", list("paged", seq_k_));
+      number("block", one_of_numbers({1, 2, 16, 32, 64, 128, 256}));
+    } else if (chance(0.35)) {
+      packed_k_ = chance(0.7);
+      set("k_lengths", list(!packed_k_ ? "used" : one_of({"packed", "packed-used"}), seq_k_));
+    }
+    number("sk", seq_k_);
+  }
+
+  void scores() {
+    if (chance(0.15)) set("softcap", one_of({"0.5", "5", "30", "1000"}));
+    if (chance(0.25)) {
+      set("bias", one_of({"fp32", "same"}));
+      set("bias_hides", one_of({"0", "0.1", "0.9"}));
+      zero("bias", "bhqk", 0.4);
+      place("bias");
+    }
+    if (chance(0.2)) {
+      set("visible", "random");
+      set("visible_share", one_of({"0.7", "0.98", "0.03"}));
+      zero("visible", "bhqk", 0.4);
+      place("visible");
+    }
+    if (chance(0.15)) set("alibi", one_of({"h", "bh"}));
+    if (chance(0.15)) set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
+    if (chance(0.2)) {
+      set("dropout", one_of({"0.1", "0.5", "0.9"}));
+      set("dropout_seed", std::to_string(random_.bits()));
+      set("dropout_offset", std::to_string(random_.bits() >> (chance(0.5) ? 0 : 40)));
+      set("dropout_from", one_of({"host", "device"}));
+      if (chance(0.2)) set("kept", "yes");
+    }
+  }
+
+  void formats() {
+    if (chance(0.85)) return;
+    set("kv_dtype", one_of({"e4m3", "e5m2"}));
+    if (chance(0.5)) {
+      set("q_dtype", one_of({"e4m3", "e5m2"}));
+      set("q_descale", one_of({"none", "one", "h", "bh", "hq", "bhq"}));
+    }
+    set("k_descale", one_of({"none", "one", "h", "bh"}));
+    set("v_descale", one_of({"none", "one", "h", "bh"}));
+  }
+
+  void values() {
+    if (chance(0.1)) set("q", one_of({"0", "int", "normal*20"}));
+    if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
+    if (chance(0.1)) set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
+    if (chance(0.12)) {
+      set(one_of({"nan_k", "nan_v", "nan_v_channel"}), std::to_string(random_.between(1, 3)));
+    } else {
+      if (!packed_k_) zero("k", "bhs", 0.1);
+      if (!packed_k_) zero("v", "bhs", 0.1);
+    }
+    if (!packed_q_) zero("q", "bhs", 0.1);
+    for (const char *tensor : {"q", "k", "v", "out", "lse"}) place(tensor);
+  }
+
+ private:
+  void set(const std::string &key, const std::string &value) { text_ += " " + key + "=" + value; }
+  void number(const std::string &key, int64_t value) { set(key, std::to_string(value)); }
+  bool chance(double probability) { return random_.chance(probability); }
+  std::string one_of(const std::vector<std::string> &values) {
+    return values[static_cast<size_t>(random_.below(static_cast<int64_t>(values.size())))];
+  }
+  int64_t one_of_numbers(const std::vector<int64_t> &values) {
+    return values[static_cast<size_t>(random_.below(static_cast<int64_t>(values.size())))];
+  }
+  void zero(const std::string &tensor, const std::string &axes, double share) {
+    std::string letters;
+    for (const char axis : axes) {
+      if (chance(share)) letters += axis;
+    }
+    if (!letters.empty()) set(tensor + "_zero", letters);
+  }
+  void place(const std::string &tensor) {
+    if (chance(0.6)) return;
+    std::string rule = one_of({"bshd", "random", "random16", "slack", "offset:", "pitch:"});
+    if (rule.back() == ':') rule += std::to_string(random_.between(1, 9));
+    set(tensor + "_place", rule);
+  }
+
+  Random random_;
+  std::string text_;
+  int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
+  bool packed_q_ = false, packed_k_ = false;
+};
+
+}  // namespace
+
+std::string fuzz_attention_line(uint64_t seed) {
+  Line line(seed);
+  line.shape();
+  line.mask();
+  line.lengths();
+  line.scores();
+  line.formats();
+  line.values();
+  return std::move(line).text();
+}
+
+}  // namespace flydsl::verify

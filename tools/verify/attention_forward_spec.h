@@ -1,0 +1,69 @@
+// A case of attention_forward as a line of text describes it: shapes, features, where tensors lie and what
+// they hold. README.md of this folder lists the keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/verify/attention_forward_case.h"
+
+namespace flydsl::verify {
+
+// What q, k or v hold.
+struct Values {
+  enum Kind {
+    kNormal,    // standard normal
+    kInteger,   // random integers from -2 to 2
+    kConstant,  // `factor`
+    kFirst,     // `factor` in channel 0, else 0
+    kPosition,  // the coordinate modulo `modulus` (0: without) over `divisor`
+    kChannel,
+    kBatch,
+    kHead,
+    kBatchPlusHead
+  };
+  Kind kind = kNormal;
+  double factor = 1;  // of kNormal, kConstant and kFirst
+  int64_t modulus = 0;
+  double divisor = 1;
+};
+
+// Where a tensor lies.
+struct PlacementRule {
+  enum Kind { kTight, kGuarded, kBshd, kRandom, kRandom16, kSlack, kOffset, kPitch };
+  Kind kind = kTight;    // outputs: kGuarded, the same between 64 elements that must not change
+  int64_t elements = 0;  // of kOffset, before the first; of kPitch, after each row
+  std::string zero;      // letters of axes with stride 0
+};
+
+struct AttentionSpec {
+  std::string name;
+  uint64_t seed = 1;
+  AttentionCase base;  // all but numbers and placements
+  Values q, k, v;
+  PlacementRule place_q, place_k, place_v, place_out, place_lse, place_bias, place_visible,
+      place_kept;
+  // Keys chosen at random whose rows of k or v, or one channel of v, are made NaN; of k, infinite.
+  int64_t nan_k = 0, nan_v = 0, nan_v_channel = 0, inf_k = 0;
+  bool bias = false, visible = false;
+  double bias_factor = 1, bias_hides = 0;  // standard deviation; share that is -inf
+  double visible_share = 0.7;
+  enum class Slopes { kNone, kByHead, kByBatchAndHead } alibi = Slopes::kNone;
+  enum class Sinks { kNone, kNormal, kZero, kHigh, kMinusInfinity } sinks = Sinks::kNone;
+  std::string q_descale, k_descale, v_descale;  // "one", "h", "bh"; of q also "hq", "bhq"; "": none
+  int64_t repeat = 1;                           // calls that must give equal bits
+  bool same_when_tight =
+      false;           // and so must one with every tensor dense, unpaged, in its own place
+  std::string expect;  // name of the status of a call that must be refused; "": none
+  // What the oracle must give, of each row i, or one number for all; empty: not said.
+  std::vector<double> want_out, want_lse;
+};
+
+// Throws CaseError.
+AttentionSpec parse_attention_spec(const std::string &line);
+
+// The case with its numbers, the same for the same spec everywhere.
+AttentionCase build_attention_case(const AttentionSpec &spec);
+
+}  // namespace flydsl::verify

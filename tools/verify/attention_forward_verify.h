@@ -1,0 +1,24 @@
+// One case of attention_forward from its line to its verdict.
+#pragma once
+
+#include <string>
+
+#include "flydsl_aot/flydsl_aot.h"
+#include "tools/verify/attention_forward_reference.h"
+#include "tools/verify/attention_forward_spec.h"
+
+namespace flydsl::verify {
+
+struct Outcome {
+  std::string fault;           // empty: passed
+  std::string numbers;         // error over bound, the kernel; of a call that ran
+  bool device_failed = false;  // a kernel faulted: what runs after it proves nothing
+};
+
+Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &spec);
+
+// The oracle against the values that the spec says; "" or the first difference.
+std::string check_wanted(const AttentionSpec &spec, const AttentionCase &c,
+                         const AttentionReference &reference);
+
+}  // namespace flydsl::verify

@@ -1,0 +1,8 @@
+// The case lists of test/cases/, so that the command has them wherever it is.
+#pragma once
+
+namespace flydsl::verify {
+
+extern const char *const kAttentionForwardCases;
+
+}  // namespace flydsl::verify
