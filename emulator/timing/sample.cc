@@ -12,7 +12,7 @@ namespace {
 
 // An axis that needs more points is not smooth. Periods of x that are looked at, and tried.
 constexpr size_t kMostPoints = 13;
-constexpr uint32_t kMostLooks = 24, kMostPeriods = 3;
+constexpr uint32_t kMostLooks = 24, kMostPeriods = 3, kLongestPeriod = 1 << 16;
 
 class Chooser {
  public:
@@ -32,8 +32,11 @@ class Chooser {
     if (fits()) return rule_;
     const uint32_t x = rule_.size[0];
     uint32_t looks = 0, tried = 0;
-    for (uint32_t period = 2; period <= x / 2 && tried < kMostPeriods; ++period) {
-      if (x % period || looks == kMostLooks || !may_measure() || !know({0, period})) continue;
+    const uint32_t longest = std::min(x / 2, kLongestPeriod);
+    for (uint32_t period = 2; period <= longest && looks < kMostLooks && tried < kMostPeriods;
+         ++period) {
+      if (x % period) continue;
+      if (!may_measure() || !know({0, period})) break;
       ++looks;
       if (difference(work_[0], work_[period]) > limits_.constant_tolerance) continue;
       ++tried;
