@@ -410,6 +410,10 @@ class Simulation {
 
   // When the instruction is complete; for a copy to LDS, when its data is there.
   double issue_memory(WaveState &wave, Unit unit, double clock) {
+    // A damaged file of a recorded launch, whose parts are sound each.
+    if (wave.memory_index >= wave.trace.memory.size() ||
+        wave.trace.memory[wave.memory_index].op != wave.op())
+      throw std::runtime_error("the recorded memory accesses are not those of the instructions");
     const MemoryUse &use = wave.trace.memory[wave.memory_index];
     const uint64_t *lines = wave.trace.lines.data() + use.first_line;
     const RequestOrigin origin{wave.resident, wave.index, wave.memory_index++};

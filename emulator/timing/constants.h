@@ -26,6 +26,10 @@ extern const size_t kConstantRowCount;
 // 16 hexadecimal digits over names and values: what a benchmark table quotes.
 std::string constants_hash(const Constants &constants);
 
+// Gives the constant `name` the number `text`; "" or what is wrong with them: no such constant, no number, or one
+// so far from the table's that the model would divide by nothing or never end.
+std::string set_constant(const std::string &name, const std::string &text, Constants *constants);
+
 // The table, with the changes of a file of "name value" lines (FLYDSL_EMU_TIMING_CONSTANTS), if any.
 // `error` is set and the table returned unchanged when the file cannot be read or names no constant.
 Constants constants_with_changes(const char *path, std::string *error);

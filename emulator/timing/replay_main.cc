@@ -21,21 +21,13 @@ namespace {
 
 constexpr int kUsage = 2, kFailed = 1;
 
-bool set_constant(const std::string &assignment, Constants &constants) {
+bool assign(const std::string &assignment, Constants &constants) {
   const size_t equals = assignment.find('=');
-  const std::string name = assignment.substr(0, equals);
-  for (size_t n = 0; n < kConstantRowCount; ++n) {
-    if (name != kConstantRows[n].name || equals == std::string::npos) continue;
-    char *end = nullptr;
-    const double value = std::strtod(assignment.c_str() + equals + 1, &end);
-    if (*end == 0 && end != assignment.c_str() + equals + 1) {
-      constants.*kConstantRows[n].member = value;
-      return true;
-    }
-  }
-  std::fprintf(stderr,
-               "flydsl_timing_replay: %s: a constant's name, '=' and a number is expected\n",
-               assignment.c_str());
+  std::string wrong = "a constant's name, '=' and a number is expected";
+  if (equals != std::string::npos)
+    wrong = set_constant(assignment.substr(0, equals), assignment.substr(equals + 1), &constants);
+  if (wrong.empty()) return true;
+  std::fprintf(stderr, "flydsl_timing_replay: %s: %s\n", assignment.c_str(), wrong.c_str());
   return false;
 }
 
@@ -56,7 +48,7 @@ int fit(const std::vector<RecordedLaunch> &launches, const Constants &base, bool
     Constants constants = base;
     std::istringstream words(line);
     for (std::string word; words >> word;)
-      if (!set_constant(word, constants)) return kUsage;
+      if (!assign(word, constants)) return kUsage;
     if (memory_profile_key(constants) != key) {
       key = memory_profile_key(constants);
       for (size_t n = 0; n < launches.size(); ++n)
@@ -90,7 +82,7 @@ int run(int argc, char **argv) {
         return kUsage;
       }
     } else if (word == "--set" && more) {
-      if (!set_constant(argv[++n], constants)) return kUsage;
+      if (!assign(argv[++n], constants)) return kUsage;
     } else if (word[0] == '-') {
       std::fprintf(stderr, "flydsl_timing_replay: %s is no option, or lacks its value\n", argv[n]);
       return kUsage;

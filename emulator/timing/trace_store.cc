@@ -10,6 +10,8 @@ namespace flydsl::emu::timing {
 namespace {
 
 constexpr char kMagic[] = "flydsl timing trace 1\n";
+// Launches of other processors are not modelled, so not saved.
+constexpr char kTarget[] = "gfx950";
 // More than any launch has: what a damaged file may ask for at most.
 constexpr uint64_t kMost = uint64_t(1) << 31;
 
@@ -297,11 +299,14 @@ bool load_launch(const std::string &path, RecordedLaunch *launch, std::string *e
     *error = path + ": " + std::strerror(errno);
     return false;
   }
+  const std::string magic = kMagic;
   std::string bytes;
   char part[1 << 15];
-  for (size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) bytes.append(part, n);
+  for (size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) {
+    bytes.append(part, n);
+    if (bytes.size() >= magic.size() && bytes.compare(0, magic.size(), magic) != 0) break;
+  }
   std::fclose(file);
-  const std::string magic = kMagic;
   if (bytes.compare(0, magic.size(), magic) != 0) {
     *error = path + ": no recorded launch of this version";
     return false;
@@ -309,6 +314,8 @@ bool load_launch(const std::string &path, RecordedLaunch *launch, std::string *e
   Reader in(bytes.substr(magic.size()));
   launch->facts = read_facts(in);
   const std::string code = in.text();
+  // LLVM ends the process that has it decode for a processor it does not know.
+  if (launch->facts.target.substr(0, launch->facts.target.find(':')) != kTarget) in.bad();
   if (in.good()) {
     launch->program = decode_program(launch->facts.target, code.data(), code.size());
     const uint32_t ops = uint32_t(launch->program->ops.size());

@@ -57,6 +57,12 @@ TEST_F(ConstantsFile, ChangesTheNamedOnes) {
   EXPECT_EQ(c.valu_clocks, Constants().valu_clocks);
 }
 
+TEST_F(ConstantsFile, TimesMayBeZero) {
+  const Constants c = read("hbm_latency 0\nlaunch_overhead_seconds 0\natomic_factor 0\n");
+  EXPECT_EQ(error_, "");
+  EXPECT_EQ(c.hbm_latency + c.launch_overhead_seconds + c.atomic_factor, 0);
+}
+
 TEST_F(ConstantsFile, RefusesWhatItDoesNotUnderstand) {
   const struct {
     const char *text, *says;
@@ -65,7 +71,11 @@ TEST_F(ConstantsFile, RefusesWhatItDoesNotUnderstand) {
               {"lds_latency 1 2\n", "is not a name and a value"},
               {"lds_latency 1x\n", "'1x' is no value for lds_latency"},
               {"lds_latency nan\n", "'nan' is no value"},
-              {"lds_latency -1\n", "'-1' is no value"}};
+              {"lds_latency -1\n", "'-1' is no value"},
+              {"xcds 0\n", "'0' is no value for xcds: 0.16 to 400 is"},
+              {"hbm_bytes_per_second 1e-300\n", "'1e-300' is no value"},
+              {"icache_bytes 1e300\n", "'1e300' is no value"},
+              {"hbm_latency 1e9\n", "'1e9' is no value for hbm_latency: 0 or 18 to 45000 is"}};
   for (const auto &bad : kBad) {
     const Constants c = read(bad.text);
     EXPECT_THAT(error_, HasSubstr(bad.says));
@@ -74,6 +84,9 @@ TEST_F(ConstantsFile, RefusesWhatItDoesNotUnderstand) {
   }
   constants_with_changes("/no/such/file", &error_);
   EXPECT_THAT(error_, HasSubstr("/no/such/file: No such file"));
+  error_.clear();
+  constants_with_changes(testing::TempDir().c_str(), &error_);
+  EXPECT_THAT(error_, HasSubstr("Is a directory"));
   error_.clear();
   constants_with_changes(nullptr, &error_);
   constants_with_changes("", &error_);

@@ -288,6 +288,33 @@ TEST_F(StoredLaunch, IsModelledAlike) {
   EXPECT_TRUE(json(loaded, constants_) == json(launch, constants_));
 }
 
+// LLVM ends the process for an unknown processor; lists that do not belong together were read past their ends.
+TEST_F(StoredLaunch, ChangedBytesAreRefusedOrModelled) {
+  build_for(kEqual, 20);
+  ASSERT_TRUE(timing::save_launch(record(), path_, &error_)) << error_;
+  const std::string whole = bytes();
+  size_t changes = 0, refused = 0;
+  for (size_t at = 0; at < whole.size(); at += at < 100 ? 1 : 11) {
+    std::string changed = whole;
+    changed[at] = char(changed[at] ^ "\x01\x20\x7f"[at % 3]);
+    write(changed);
+    ++changes;
+    RecordedLaunch loaded;
+    if (!timing::load_launch(path_, &loaded, &error_)) {
+      ++refused;
+      continue;
+    }
+    try {
+      (void)json(loaded, constants_);
+    } catch (const std::exception &) {  // says what does not fit together
+    }
+  }
+  EXPECT_GT(refused, changes / 4);
+  RecordedLaunch launch = record();
+  launch.samples[0].waves[0].memory.pop_back();
+  EXPECT_THROW((void)json(launch, constants_), std::runtime_error);
+}
+
 TEST_F(StoredLaunch, DamagedFilesAreRefused) {
   RecordedLaunch loaded;
   EXPECT_FALSE(timing::load_launch(path_ + ".none", &loaded, &error_));
