@@ -309,7 +309,7 @@ TEST_F(StoredLaunch, ChangedBytesAreRefusedOrModelled) {
     } catch (const std::exception &) {  // says what does not fit together
     }
   }
-  EXPECT_GT(refused, changes / 4);
+  EXPECT_GT(refused, changes / 8);
   RecordedLaunch launch = record();
   launch.samples[0].waves[0].memory.pop_back();
   EXPECT_THROW((void)json(launch, constants_), std::runtime_error);
