@@ -220,6 +220,61 @@ TEST(AttentionForwardPublicCases, pytorch_194498_unsupported_is_reported_by_the_
   }
 }
 
+// pytorch/torchtitan#2211, Dao-AILab/flash-attention#1819: a sink is one more weight in the softmax, no gate and
+// no part of key 0. Four equal weights; V = 4, 8, 12 and nothing.
+TEST(AttentionForwardPublicCases, torchtitan_2211_sink) {
+  AttentionCase c = uniform_case(FLYDSL_AOT_BF16, 1, 3, no_mask());
+  c.fill_v([](int64_t, int64_t, int64_t j, int64_t) { return 4.0f * static_cast<float>(j + 1); });
+  c.sinks = {0};
+  AttentionResult result = check_attention(c);
+  expect_column(c, result, {6});
+  EXPECT_NEAR(result.lse[0], 1.386294, 1e-6);
+  c.visible = {0, 0, 0};
+  result = check_attention(c);
+  expect_column(c, result, {0});
+  EXPECT_EQ(result.lse[0], 0.0f);
+}
+
+// Dao-AILab/flash-attention#2466: the cap comes after the scale. Scores 1 and 0 become 2 tanh(1/2) and 0.
+TEST(AttentionForwardPublicCases, flash_attention_2466_softcap_after_scale) {
+  for (const flydsl_aot_dtype dtype : kDtypes) {
+    AttentionCase c = uniform_case(dtype, 1, 2, no_mask());
+    c.scale = 0.125f;
+    c.softcap = 2;
+    c.fill_q([](int64_t, int64_t, int64_t, int64_t d) { return d == 0 ? 4.0f : 0.0f; });
+    c.fill_k([](int64_t, int64_t, int64_t j, int64_t d) { return j + d == 0 ? 2.0f : 0.0f; });
+    c.fill_v([](int64_t, int64_t, int64_t j, int64_t) { return j == 0 ? 1.0f : 0.0f; });
+    const AttentionResult result = check_attention(c);
+    EXPECT_NEAR(to_float(dtype, result.out[0]), 0.715904, dtype == FLYDSL_AOT_BF16 ? 4e-3 : 5e-4);
+    EXPECT_NEAR(result.lse[0], 1.258443, 2e-6);
+    c.softcap = 0;
+    const AttentionResult off = check_attention(c);
+    EXPECT_NEAR(off.lse[0], std::log(1 + std::exp(1.0)), 2e-6);
+  }
+}
+
+// pytorch/pytorch#181825, #147460: left padding by a bias of the type's lowest number, which is not -inf: rows
+// that see nothing else weigh the padding alike, the others do not see it.
+TEST(AttentionForwardPublicCases, pytorch_147460_left_padding) {
+  AttentionCase c;
+  c.dtype = FLYDSL_AOT_FP16;
+  c.batches = 2;
+  c.heads_q = c.heads_kv = 32;
+  c.seq_q = c.seq_k = 7;
+  c.head_dim = 128;
+  c.mask = causal_top_left();
+  c.bias_dtype = c.dtype;
+  c.fill_q(zero);
+  c.fill_k(zero);
+  c.fill_v([](int64_t, int64_t, int64_t j, int64_t) { return static_cast<float>(j); });
+  for (int64_t n = 0; n < c.score_count(); ++n) c.bias.push_back(n % 7 < 3 ? -65504.0f : 0.0f);
+  c.place_bias.broadcast = {true, true, true, false};
+  const AttentionResult result = check_attention(c);
+  const float expected[] = {0, 0.5, 1, 3, 3.5, 4, 4.5};
+  for (size_t n = 0; n < result.out.size(); ++n)
+    ASSERT_EQ(fp16_to_float(result.out[n]), expected[n / 128 % 7]) << n;
+}
+
 // pytorch/pytorch#146704, #142228, ROCm/rocm-libraries#10551: batch or head counts past the y/z
 // grid limit of 65535. Q and K are zero and shared by all, V is one row per batch and head.
 void check_many(int64_t batches, int64_t heads, int64_t length) {

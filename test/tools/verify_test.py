@@ -11,8 +11,8 @@ class VerifyTest(ToolTest):
         self.assertEqual(result.stderr, "")
         return result
 
-    def cases(self, text):
-        path = self.folder / "cases.txt"
+    def cases(self, text, name="cases.txt"):
+        path = self.folder / name
         path.write_text(text)
         return path
 
@@ -69,7 +69,7 @@ class VerifyTest(ToolTest):
                 ("'sq' must be key=value", ("--case", "smoke_a sq")),
                 ("case smoke_a is also line 1", ("--cases", self.cases("smoke_a sq=1\nsmoke_a sq=2\n"))),
                 # Nothing runs if a later line is wrong.
-                ("dtype=fp32: must be one of bf16, fp16", ("--cases", self.cases("smoke_b sq=1\nsmoke_c dtype=fp32\n"))),
+                ("dtype=fp32: must be one of bf16, fp16", ("--cases", self.cases("smoke_b sq=1\nsmoke_c dtype=fp32\n", "later.txt"))),
                 ("--cases /nowhere/list: cannot be read", ("--cases", "/nowhere/list")),
                 ("no case is called so", ("--only", "^nothing$")),
                 ("--only [", ("--only", "[")),

@@ -63,7 +63,7 @@ class Line {
         const int64_t length = chance(0.15)   ? 0
                                : chance(0.15) ? longest
                                               : random_.between(1, longest);
-        text += (b ? "," : ":") + std::to_string(length);
+        text.append(b ? "," : ":").append(std::to_string(length));
       }
       return text;
     };
