@@ -76,7 +76,10 @@ timing::LaunchFacts facts_of(const LoadedKernel &loaded, const Dispatch &dispatc
   return facts;
 }
 
-hipError_t fault(hipError_t code, const std::string &text) {
+// Kept for flydsl_emu_last_timing, too.
+hipError_t fault(hipError_t code, const std::string &text, DispatchResult *result) {
+  result->ok = false;
+  result->fault = text;
   report_fault(text);
   return fail(code, "%s", text.c_str());
 }
@@ -141,23 +144,24 @@ hipError_t run_timed(const LoadedKernel &loaded, const Dispatch &dispatch, const
   std::string error;
   if (!timing::record_launch(kernel, dispatch, memory, facts_of(loaded, dispatch, device),
                              request.mode == TimingMode::kFull, limits, &recorded, result, &error))
-    return fault(hipErrorLaunchFailure, error);
+    return fault(hipErrorLaunchFailure, error, result);
   try {
     const auto done = std::make_shared<TimedLaunch>(std::move(recorded), request.constants);
     if (!request.save.empty() &&
         !timing::save_launch(done->recorded(), numbered(request.save), &error))
-      return fault(hipErrorInvalidValue, "FLYDSL_EMU_TIMING_SAVE: " + error);
+      return fault(hipErrorInvalidValue, "FLYDSL_EMU_TIMING_SAVE: " + error, result);
     if (!request.file.empty())
       if (const hipError_t failed = append(request.file, done->summary() + "\n");
           failed != hipSuccess)
         return failed;
     *timed = done;
   } catch (const timing::UnknownCost &unknown) {
-    return fault(hipErrorNotSupported, kernel.name + ": " + unknown.what());
+    return fault(hipErrorNotSupported, kernel.name + ": " + unknown.what(), result);
   } catch (const std::invalid_argument &wrong) {
-    return fault(hipErrorInvalidConfiguration, kernel.name + ": " + wrong.what());
+    return fault(hipErrorInvalidConfiguration, kernel.name + ": " + wrong.what(), result);
   } catch (const std::exception &other) {
-    return fault(hipErrorUnknown, kernel.name + ": the timing model failed: " + other.what());
+    return fault(hipErrorUnknown, kernel.name + ": the timing model failed: " + other.what(),
+                 result);
   }
   return hipSuccess;
 }

@@ -32,6 +32,16 @@ std::string endless(const Kernel &kernel, const GroupTrace &group, uint64_t limi
   return s;
 }
 
+// Instructions of the work-group that read memory and change it at once, and hand back what they read.
+bool asks_a_counter(const Program &program, const GroupTrace &group) {
+  for (const WaveTrace &wave : group.waves)
+    for (const MemoryUse &use : wave.memory)
+      if (use.kind == MemoryKind::kGlobalAtomic &&
+          program.text_of(use.op).find(" sc0") != std::string::npos)
+        return true;
+  return false;
+}
+
 class Recording {
  public:
   Recording(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
@@ -70,6 +80,28 @@ class Recording {
     DispatchOptions options;
     options.groups = &others;
     return add(run_dispatch(kernel_, dispatch_, memory_, options));
+  }
+
+  // Work-groups that take tiles from a counter until none is left: run one by one, the first does the work of
+  // all. It finds none when it runs again. Outputs must not matter any more.
+  bool takes_turns(uint64_t budget) {
+    const GroupTrace *busiest = nullptr;
+    for (const auto &[group, trace] : traces_)
+      if (!busiest || trace.wave_instructions > busiest->wave_instructions) busiest = &trace;
+    if (!busiest || !asks_a_counter(*kernel_.program, *busiest)) return false;
+    Recorder recorder({busiest->linear_id}, budget);
+    DispatchOptions options;
+    recorder.attach(options, true);
+    if (!run_dispatch(kernel_, dispatch_, memory_, options).ok) return false;
+    const std::vector<GroupTrace> again = recorder.take();
+    if (again.empty() || again[0].wave_instructions > busiest->wave_instructions / 2) return false;
+    error_ =
+        kernel_.name + ": " + place(*busiest) + " executed " +
+        std::to_string(busiest->wave_instructions) + " wave-instructions, and " +
+        std::to_string(again[0].wave_instructions) +
+        " when it ran again: work-groups share their work out while they run, which the timing "
+        "model cannot follow, as it runs a few of them, one by one";
+    return true;
   }
 
  private:
@@ -163,6 +195,7 @@ bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionS
   };
   launch->rule = choose_samples(facts.grid, measure, limits.samples);
   if (!recording.error().empty()) return stop();
+  if (!all && recording.takes_turns(limits.group_instructions)) return stop();
 
   // Work-groups go to the XCDs in turn.
   const Occupancy occupancy =

@@ -231,6 +231,33 @@ TEST_F(ModelledLaunch, AWorkGroupThatWaitsForAnotherIsNamed) {
   EXPECT_THAT(error_, testing::ContainsRegex("wave 0 at 0x[0-9a-f]+ `s_(sleep 1|branch)"));
 }
 
+// Tiles from a counter in memory, 200 for all work-groups together.
+TEST_F(ModelledLaunch, WorkGroupsThatShareTheirWorkOutAreNamed) {
+  const auto kernel = [](const std::string &end) {
+    return R"(
+s_load_dwordx2 s[8:9], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+s_waitcnt lgkmcnt(0)
+.Ltile:
+s_mov_b64 exec, 1
+global_atomic_add v3, v1, v2, s[8:9] sc0
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s10, v3
+s_mov_b64 exec, -1
+)" + end;
+  };
+  build_for(kernel("s_cmp_lt_u32 s10, 200\ns_cbranch_scc1 .Ltile\n"), 600);
+  (void)record();
+  EXPECT_FALSE(recorded_);
+  EXPECT_THAT(error_, HasSubstr("work-groups share their work out while they run"));
+  EXPECT_THAT(error_, HasSubstr("work-group ("));
+  // A ticket that decides nothing.
+  build_for(kernel(""), 600);
+  (void)record();
+  EXPECT_TRUE(recorded_) << error_;
+}
+
 TEST_F(ModelledLaunch, AFaultEndsTheRecording) {
   build_for(kEqual + "v_mov_b32 v1, -1\nglobal_load_dword v2, v1, s[8:9]\n", 600);
   (void)record();
@@ -294,7 +321,7 @@ TEST_F(StoredLaunch, ChangedBytesAreRefusedOrModelled) {
   ASSERT_TRUE(timing::save_launch(record(), path_, &error_)) << error_;
   const std::string whole = bytes();
   size_t changes = 0, refused = 0;
-  for (size_t at = 0; at < whole.size(); at += at < 100 ? 1 : 11) {
+  for (size_t at = 0; at < whole.size(); at += at < 100 ? 1 : 41) {
     std::string changed = whole;
     changed[at] = char(changed[at] ^ "\x01\x20\x7f"[at % 3]);
     write(changed);
