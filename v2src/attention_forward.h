@@ -55,8 +55,7 @@ bool has_score_terms(const Params &params);
 // A checked problem: sizes within limits, ready for selection and launch.
 struct Problem : Sizes {
   const Params *params;
-  bool empty;          // no output element
-  int32_t mask_shift;  // query i sees keys j <= i + mask_shift
+  bool empty;  // no output element
   select::Problem key;
 };
 Problem describe(const Params &params);

@@ -12,15 +12,6 @@ namespace {
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
 
-// mask_shift in [-Sq, Sk]: beyond that range it shows nothing, or everything, just as at its ends.
-int32_t mask_shift(const flydsl_aot_mask &mask, int64_t seq_q, int64_t seq_k) {
-  if (mask.right == FLYDSL_AOT_UNLIMITED) return static_cast<int32_t>(seq_k);
-  const int64_t diagonal = mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? seq_k - seq_q : 0;
-  const int64_t right =
-      std::min(mask.right, 2 * kMaxSize);  // no overflow below; larger bounds hide nothing either
-  return static_cast<int32_t>(std::clamp(right + diagonal, -seq_q, seq_k));
-}
-
 uint64_t align_bytes(const Params &params) {
   uint64_t mask = 4096;  // more alignment than that is not told apart
   for (const flydsl_aot_tensor *tensor : {&params.q, &params.k, &params.v, &params.out})
@@ -28,11 +19,26 @@ uint64_t align_bytes(const Params &params) {
   return mask & (~mask + 1);
 }
 
-// Whether the left bound hides a key: the last query, which it leaves the fewest, does not see key 0
-// from where it sits.
-bool left_bound_hides(const flydsl_aot_mask &mask, int64_t seq_q, int64_t seq_k) {
+bool differing_lengths(const Params &params) {
+  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
+         present(params.seqused_q) || present(params.seqused_k);
+}
+
+// Whether a bound hides a key of some query, or may. The first query sees the fewest keys to the right,
+// the last one the fewest to the left.
+bool left_hides(const Problem &problem) {
+  const flydsl_aot_mask &mask = problem.params->mask;
   if (mask.left == FLYDSL_AOT_UNLIMITED) return false;
-  return mask.left < (mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? seq_q : seq_k) - 1;
+  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  return differing_lengths(*problem.params) ||
+         mask.left < (top_left ? problem.seq_q : problem.seq_k) - 1;
+}
+bool right_hides(const Problem &problem) {
+  const flydsl_aot_mask &mask = problem.params->mask;
+  if (mask.right == FLYDSL_AOT_UNLIMITED) return false;
+  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  return differing_lengths(*problem.params) ||
+         mask.right < (top_left ? problem.seq_k : problem.seq_q) - 1;
 }
 
 bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
@@ -45,24 +51,20 @@ bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
 
 bool needs_general_instance(const Params &params) {
   return params.q.dtype != element_type(params) || params.k.dtype != element_type(params) ||
-         present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
-         present(params.seqused_q) || present(params.seqused_k) || has_score_terms(params) ||
-         present(params.visible) || params.dropout_p > 0 || params.dropout_seed_out ||
-         params.dropout_offset_out || present(params.kept) || present(params.block_table);
+         has_score_terms(params) || present(params.visible) || params.dropout_p > 0 ||
+         params.dropout_seed_out || params.dropout_offset_out || present(params.kept) ||
+         present(params.block_table);
 }
 
 uint64_t functional_key(const Problem &problem) {
-  const flydsl_aot_mask &mask = problem.params->mask;
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return 0;  // an empty problem; nothing is looked up for it
   const bool general = !has_exact_instances(problem.head_dim_qk, problem.head_dim_v) ||
-                       left_bound_hides(mask, problem.seq_q, problem.seq_k) ||
                        needs_general_instance(*problem.params);
-  // Query 0 sees the fewest keys: when it sees all of them, the right bound hides nothing.
-  const bool bounded = !general && problem.mask_shift < problem.seq_k - 1;
+  const uint64_t mask = general ? 0 : left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
   return flydsl_aot_attention_forward_key(static_cast<uint64_t>(element_type(*problem.params)),
                                           static_cast<uint64_t>(dims->qk),
-                                          static_cast<uint64_t>(dims->v), bounded, general);
+                                          static_cast<uint64_t>(dims->v), mask, general);
 }
 
 // As many keys as a row of the block table has room for, or fewer if the caller says so.
@@ -119,7 +121,6 @@ Problem describe(const Params &params) {
   static_cast<Sizes &>(problem) = sizes_of(params);
   problem.params = &params;
   problem.empty = empty(params.out) || problem.batches == 0 || problem.seq_q == 0;
-  problem.mask_shift = mask_shift(params.mask, problem.seq_q, problem.seq_k);
   problem.key.op = kName;
   problem.key.functional_key = functional_key(problem);
   problem.key.align_bytes = align_bytes(params);

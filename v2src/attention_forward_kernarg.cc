@@ -154,7 +154,6 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.heads_q = static_cast<int32_t>(problem.heads_q);
   kernarg.heads_per_kv = static_cast<int32_t>(problem.heads_q / problem.heads_kv);
   kernarg.batches = static_cast<int32_t>(problem.batches);
-  kernarg.mask_shift = problem.mask_shift;
   kernarg.grid_x = tiles.grid_x;
   kernarg.row_tiles = tiles.row_tiles;
   set_scale(params.scale, &kernarg);

@@ -10,11 +10,11 @@ _KEY_FIELDS = (
     KeyField("dtype", 0, 8, "flydsl_aot_dtype"),
     KeyField("head_dim_qk", 8, 12, "of the class"),
     KeyField("head_dim_v", 20, 12, "of the class"),
-    KeyField("mask", 32, 4, "0 none, 1 bounded on the right; 0 for the general instance"),
+    KeyField("mask", 32, 4, "0 none, 1 bounded on the right, 2 on the left too; 0 for the general instance"),
     KeyField("general", 36, 1, "1: the general instance of the class"),
 )
 
-_MASKS = {"none": 0, "causal": 1}
+_MASKS = {"none": 0, "causal": 1, "window": 2}
 _ELEMENTS = {"bf16": "bf16", "fp16": "fp16"}  # name -> element type in kernels/common/
 # How K and V reach LDS, best first: (name, required alignment in bytes).
 _STAGINGS = (("direct", 16), ("staged", 2))
@@ -37,7 +37,7 @@ _CLASSES = (
     (576, 512),
 )
 _LARGEST_COLUMNS = 256
-# Classes with instances for problems of exactly these head dims and no feature but a right bound:
+# Classes with instances for problems of exactly these head dims and no feature but bounds and lengths:
 # (head dim, staging) -> waves a SIMD, as many as registers allow without spills (LDS: 66.5 KiB and
 # 33.3 KiB of 160 KiB a work-group for head dims 128 and 64).
 _EXACT_WAVES_PER_SIMD = {
@@ -46,11 +46,16 @@ _EXACT_WAVES_PER_SIMD = {
     (128, "direct"): 2,
     (128, "staged"): 2,
 }
+# Where masking both sides of every tile takes more registers.
+_WINDOW_WAVES_PER_SIMD = {(64, "direct"): 3, (64, "staged"): 2}
 _EXACT = tuple(dict.fromkeys(head_dim for head_dim, _ in _EXACT_WAVES_PER_SIMD))
 
 
 def _exact_instance(dtype, head_dim, mask, preference):
     staging, align_bytes = _STAGINGS[preference]
+    waves = _EXACT_WAVES_PER_SIMD[head_dim, staging]
+    if mask == "window":
+        waves = _WINDOW_WAVES_PER_SIMD.get((head_dim, staging), waves)
     return Instance(
         name=f"attention_forward_{dtype}_d{head_dim}_{mask}_{staging}_m{_ROWS}n{_KEYS}",
         header="attention_forward/attention_forward.hip.h",
@@ -66,7 +71,7 @@ def _exact_instance(dtype, head_dim, mask, preference):
         block=(256, 1, 1),
         tile=(_ROWS, _KEYS, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=_EXACT_WAVES_PER_SIMD[head_dim, staging],
+        waves_per_simd=waves,
         seq_q=(0, _LARGEST_LENGTH),
         seq_k=(0, _LARGEST_LENGTH),
     )

@@ -29,20 +29,29 @@ struct Wave {
   Stager<head_dim, staging> stager;
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
-  i32 tiles;           // of the work-group
-  i32 lane_last_key;   // last visible key of the lane's row, counted from the lane's first key
-  i32 first_row_last_key, last_row_last_key;
+  float scale_log2;
+  i32 tiles;  // of the work-group
+  // First and last visible key of the lane's row, counted from the lane's first key; of rows.
+  i32 lane_first_key, lane_last_key;
+  i32 first_row_first_key, last_row_first_key, first_row_last_key, last_row_last_key;
   u32x4 q[head_dim / 16];
   RowState state;
   f32x16 o[head_dim / 32] = {};
 
   FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
-      : work(work), stager(work, wave, lane), lane(lane) {
+      : work(work),
+        stager(work, wave, lane),
+        lane(lane),
+        scale_log2(fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
     row = first_row + static_cast<i32>(lane % 32);
+    lane_first_key = work.first_key(row) - static_cast<i32>(lane / 32 * 4);
     lane_last_key = work.last_key(row) - static_cast<i32>(lane / 32 * 4);
+    const i32 last_row = first_row + kRowsOfWave - 1;
+    first_row_first_key = work.first_key(first_row);
+    last_row_first_key = work.first_key(last_row);
     first_row_last_key = work.last_key(first_row);
-    last_row_last_key = work.last_key(first_row + kRowsOfWave - 1);
+    last_row_last_key = work.last_key(last_row);
   }
 
   // One tile. The tile is in k_now, v_now; the next one goes to k_next, v_next. A tile that some
@@ -54,12 +63,15 @@ struct Wave {
     barrier();
     const bool more = tile + 1 < tiles;
     if (FLYDSL_LIKELY(more)) stager.begin(tile + 1, k_next, v_next);
-    const i32 first_key = tile * kKeysOfTile;
-    // Later waves of the work-group may see a tile of which this one sees nothing.
-    if (!tail || first_key <= last_row_last_key) {
+    const i32 first_key = tile * kKeysOfTile, last_key = first_key + kKeysOfTile - 1;
+    constexpr bool window = mask == Mask::window;
+    // Other waves of the work-group may see a tile of which this one sees nothing.
+    if (!tail || (first_key <= last_row_last_key && (!window || last_key >= first_row_first_key))) {
       f32x16 s[2];
       score_tile<Element, Layout>(k_now + Layout::k_lane(lane), q, s);
-      if (tail && first_key + kKeysOfTile - 1 > first_row_last_key)
+      if (window && first_key < last_row_first_key)
+        mask_tile(lane_first_key - first_key, lane_last_key - first_key, s);
+      else if (tail && last_key > first_row_last_key)
         mask_tile(lane_last_key - first_key, s);
       // The first values are on their way while the weights are computed; not earlier, where their
       // registers would be live together with those of K.
@@ -67,10 +79,13 @@ struct Wave {
       u32x4 v[head_dim / 32], p[4];
       __builtin_amdgcn_sched_barrier(0);
       read_values<Layout>(v_lane, 0, v);
-      weigh_tile<Element>(s, work.scale_log2, state, o, p);
+      weigh_tile<Element>(s, scale_log2, state, o, p);
       accumulate_tile<Element, Layout>(v_lane, v, p, o);
     }
     if (more) stager.finish(k_next, v_next);
+    // Out of the loop clang 22.1 copies O, in one instance after 11 of the 12 wait states that reading a
+    // matrix result takes (found by the emulator's hazard check).
+    if (window && !more) asm volatile("s_nop 7\n\ts_nop 7" ::: "memory");
   }
 
   FLYDSL_DEVICE void store() {
@@ -82,19 +97,18 @@ struct Wave {
 #pragma unroll
       for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
     }
-    const i32 last_key = work.last_key(row);
+    const bool empty = work.last_key(row) < work.first_key(row);
     const bool trusted =
-        probe == 0.0f && (last_key < 0 || __builtin_fabsf(state.reference) < kLargestReference);
+        probe == 0.0f && (empty || __builtin_fabsf(state.reference) < kLargestReference);
     const bool in_range = row < work.seq_q;
     const u64 distrust = ballot(in_range && !trusted);
     u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = last_key < 0 ? 0.0f : reciprocal(sum);
-    store_row<Element>(work.out + row * work.out_row_bytes, lane, write, factor, o);
-    if (work.lse && write && lane < 32)
-      work.lse[row * work.lse_row_elements] =
-          last_key < 0 ? -kInfinity : (state.reference + log2(sum)) * kLn2;
+    const float factor = empty ? 0.0f : reciprocal(sum);
+    store_row<Element>(work.out_row(row), lane, write, factor, o);
+    if (write && lane < 32)
+      work.store_lse(row, empty ? -kInfinity : (state.reference + log2(sum)) * kLn2);
 
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
@@ -104,7 +118,7 @@ struct Wave {
 };
 
 template <class Element, int head_dim, Mask mask, Staging staging>
-FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &args) {
+FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &) {
   using Layout = TileLayout<head_dim>;
   // One array per buffer, each named by its own code (the loop is unrolled by two): only then does
   // clang 22 see which copies an LDS read has to wait for.
@@ -116,24 +130,27 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const auto k1 = (lds_ptr<char>)k_odd, v1 = (lds_ptr<char>)v_odd;
 
   Problem<mask> work;
-  if (!find_work(args, work)) return;
+  if (!find_work(work)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   Wave<Element, head_dim, mask, staging> wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
 
   // Tiles with a key that any row of the work-group sees, and tiles that all rows see completely.
   wave.tiles = (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
   if (wave.tiles < 0) wave.tiles = 0;
-  const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
 
-  if (wave.tiles > 0) {
-    wave.stager.begin(0, k0, v0);
+  i32 tile = work.first_tile();
+  if (tile < wave.tiles) {
+    wave.stager.begin(tile, k0, v0);
     load_queries<Element, head_dim>(work, wave.row, wave.lane, wave.q);
     wave.stager.finish(k0, v0);
   }
-  i32 tile = 0;
-  for (; tile + 2 <= full_tiles; tile += 2) {
-    wave.template step<false>(tile, k0, v0, k1, v1);
-    wave.template step<false>(tile + 1, k1, v1, k0, v0);
+  if constexpr (mask != Mask::window) {
+    // (Few tiles of a window are full, so all pass the loop that masks.)
+    const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
+    for (; tile + 2 <= full_tiles; tile += 2) {
+      wave.template step<false>(tile, k0, v0, k1, v1);
+      wave.template step<false>(tile + 1, k1, v1, k0, v0);
+    }
   }
   for (; tile < wave.tiles; tile += 2) {
     wave.template step<true>(tile, k0, v0, k1, v1);

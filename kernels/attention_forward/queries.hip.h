@@ -36,10 +36,11 @@ FLYDSL_DEVICE void apply_sign(u32 q_and, u32 q_xor, u32x4 (&q)[chunks]) {
 template <class Element, int head_dim, Mask mask>
 FLYDSL_DEVICE void load_queries(const Problem<mask> &work, i32 row, u32 lane,
                                 u32x4 (&q)[head_dim / 16]) {
-  const auto from = work.q + smaller(row, work.seq_q - 1) * work.q_row_bytes + 16 * (lane / 32);
+  const auto from = work.q_row(work.real_row(row)) + 16 * (lane / 32);
 #pragma unroll
   for (int i = 0; i < head_dim / 16; ++i) q[i] = load_16_bytes(from + 32 * i);
-  apply_sign<Element>(work.q_and, work.q_xor, q);
+  const Arguments args = fresh_arguments();
+  apply_sign<Element>(args->q_and, args->q_xor, q);
 }
 
 }  // namespace flydsl::kernels

@@ -25,13 +25,14 @@ struct RowSource {
   i64 row_bytes;
   i32 lane_row;     // row in the tile of this wave's first line
   u64 lane_offset;  // the same in bytes
-  u64 tile_offset;  // of the next full tile; the same in all lanes
+  u64 tile_offset;  // of the next tile, if it is full; the same in all lanes
 
-  FLYDSL_DEVICE RowSource(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane)
+  FLYDSL_DEVICE RowSource(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane,
+                          i32 first_tile)
       : base(tensor + lane % Layout::lanes_of_row * 16), row_bytes(row_bytes) {
     lane_row = wave * lines_of_wave + lane / Layout::lanes_of_row * Layout::lines;
     lane_offset = static_cast<u64>(lane_row * row_bytes);
-    tile_offset = 0;
+    tile_offset = static_cast<u64>(first_tile) * (kKeysOfTile * static_cast<u64>(row_bytes));
   }
 
   // Where this lane's part of a line of tile `tile` is. `full`: all 64 rows exist; tiles come in
@@ -55,8 +56,8 @@ struct TileSource {
 
   template <Mask mask>
   FLYDSL_DEVICE TileSource(const Problem<mask> &work, u32 wave, u32 lane)
-      : k(work.k, work.k_row_bytes, wave, lane),
-        v(work.v, work.v_row_bytes, wave, lane),
+      : k(work.k_row(0), 2 * fresh_arguments()->k_stride_s, wave, lane, work.first_tile()),
+        v(work.v_row(0), 2 * fresh_arguments()->v_stride_s, wave, lane, work.first_tile()),
         first_line(wave * lines_of_wave),
         seq_k(work.seq_k) {}
 

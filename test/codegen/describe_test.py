@@ -70,7 +70,7 @@ class Manifest(unittest.TestCase):
             f"attention_forward_{dtype}_d{dim}_{mask}_{staging}_m128n64"
             for dtype in ("bf16", "fp16")
             for dim in (64, 128)
-            for mask in ("none", "causal")
+            for mask in ("none", "causal", "window")
             for staging in ("direct", "staged")
         }
         expected |= {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "test/support/attention_forward_case.h"
-#include "tools/verify/float16.h"
 #include "test/support/library.h"
+#include "tools/verify/float16.h"
 
 namespace flydsl::test {
 namespace {

@@ -31,6 +31,11 @@ bool left_hides(const AttentionCase &c) {
   return c.mask.left != FLYDSL_AOT_UNLIMITED && c.mask.left < (top_left ? c.seq_q : c.seq_k) - 1;
 }
 
+bool right_hides(const AttentionCase &c) {
+  const bool top_left = c.mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  return c.mask.right != FLYDSL_AOT_UNLIMITED && c.mask.right < (top_left ? c.seq_k : c.seq_q) - 1;
+}
+
 std::string class_name(int64_t head_dim, int64_t value_dim) {
   constexpr int64_t kClasses[][2] = {{32, 32},   {64, 64},   {96, 96},   {128, 128},
                                      {160, 160}, {192, 128}, {192, 192}, {224, 224},
@@ -47,18 +52,18 @@ std::string class_name(int64_t head_dim, int64_t value_dim) {
 }  // namespace
 
 std::string instance_name(const AttentionCase &c, bool staged) {
-  const int64_t diagonal = c.mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? c.seq_k - c.seq_q : 0;
-  const bool masked = c.mask.right != FLYDSL_AOT_UNLIMITED && diagonal + c.mask.right < c.seq_k - 1;
   const bool exact = c.value_dim() == c.head_dim && (c.head_dim == 64 || c.head_dim == 128);
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
   const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
                      !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
                      c.random_on_device || c.want_kept || c.q_dtype != FLYDSL_AOT_DTYPE_INVALID ||
                      c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID;
-  const std::string kind =
-      !exact || lengths || terms || left_hides(c)
-          ? "_general"
-          : std::string(masked ? "_causal" : "_none") + (staged ? "_staged" : "_direct");
+  const bool window = c.mask.left != FLYDSL_AOT_UNLIMITED && (lengths || left_hides(c));
+  const bool causal = c.mask.right != FLYDSL_AOT_UNLIMITED && (lengths || right_hides(c));
+  const std::string mask = window ? "_window" : causal ? "_causal" : "_none";
+  const std::string kind = !exact || terms || c.lengths_k_as == Lengths::kPaged
+                               ? "_general"
+                               : mask + (staged ? "_staged" : "_direct");
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
          class_name(c.head_dim, c.value_dim()) + kind + "_m128n64";
 }

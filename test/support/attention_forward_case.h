@@ -21,8 +21,8 @@ AttentionResult check_attention(const AttentionCase &c, AttentionReference *refe
                                 flydsl_aot_handle *handle = nullptr);
 
 // Name of the instance that must serve a case: `staged` when something is not aligned to 16 bytes.
-// A right bound that hides nothing (its first row sees the last key) is no mask; head dims other than
-// 64 and 128, and left bounds that hide something, take the general instance of their class.
+// A bound that hides nothing is no bound; head dims other than 64 and 128, and features other than
+// bounds and lengths, take the general instance of their class.
 std::string instance_name(const AttentionCase &c, bool staged);
 
 }  // namespace flydsl::test

@@ -14,11 +14,11 @@ class ArchiveTest(ToolTest):
         self.assertEqual(listing.returncode, 0, listing.stderr)
         names = [line.split()[0] for line in listing.stdout.splitlines()[2:]]
         expected = [f"attention_forward_{dtype}_d{dim}_{mask}_{path}_m128n64" for dtype in ("bf16", "fp16")
-                    for dim in (64, 128) for mask in ("none", "causal") for path in ("direct", "staged")]
+                    for dim in (64, 128) for mask in ("none", "causal", "window") for path in ("direct", "staged")]
         expected += [f"attention_forward_{dtype}_d{dims}_general_m128n64" for dtype in ("bf16", "fp16")
                      for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")]
         self.assertEqual(names, sorted(expected))
-        self.assertIn("gfx950, 38 kernels", listing.stdout)
+        self.assertIn("gfx950, 46 kernels", listing.stdout)
         verified = self.tool("archive", "verify", ARCHIVE)
         self.assertEqual(verified.returncode, 0, verified.stderr)
         self.assertIn("good", verified.stdout)

@@ -30,14 +30,18 @@ inline archive::ArchiveSpec attention_spec() {
   };
   for (const auto &dtype : dtypes) {
     for (const uint64_t dim : {64, 128}) {
-      for (const uint64_t mask : {0, 1}) {
+      for (const uint64_t mask : {0, 1, 2}) {
         archive::SelectionSpec row;
         row.op = "attention_forward";
         row.functional_key = flydsl_aot_attention_forward_key(static_cast<uint64_t>(dtype.number),
                                                               dim, dim, mask, 0);
         for (const char *kind : {"direct", "staged"}) {
           const std::string name = std::string("attention_forward_") + dtype.name + "_d" +
-                                   std::to_string(dim) + (mask ? "_causal_" : "_none_") + kind;
+                                   std::to_string(dim) +
+                                   (mask == 2   ? "_window_"
+                                    : mask == 1 ? "_causal_"
+                                                : "_none_") +
+                                   kind;
           add_kernel(row, name, kind[0] == 'd' ? 16 : 2);
         }
         spec.selection.push_back(row);

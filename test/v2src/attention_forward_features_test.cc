@@ -123,7 +123,7 @@ TEST_F(AttentionTest, PackedArguments) {
   pack_k(params);
   params.seqused_k = numbers(2, kNumbers + 128);
   const auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_none_direct_symbol");
   EXPECT_EQ(kernarg.q_stride_b, 0);
   EXPECT_EQ(kernarg.q_stride_h, 600 * 64);
   EXPECT_EQ(kernarg.q_stride_s, 64);
@@ -141,6 +141,13 @@ TEST_F(AttentionTest, PackedArguments) {
   EXPECT_EQ(kernarg.cu_seqlens_k, address(kNumbers + 64));
   EXPECT_EQ(kernarg.seqused_q, nullptr);
   EXPECT_EQ(kernarg.seqused_k, address(kNumbers + 128));
+  // With lengths that the host does not know, any bound may hide something.
+  params.mask = {-1, 1000, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+  launch(params);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_causal_direct_symbol");
+  params.mask = {1000, 0, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+  launch(params);
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_window_direct_symbol");
 }
 
 TEST_F(AttentionTest, PackedAndEmptyLaunchesNothing) {
