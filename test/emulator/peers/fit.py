@@ -6,7 +6,7 @@ usage: timing.py --library L --objects DIR --calibration --save TRACES > before.
 
 The rule, written before it was run for the first time:
   - For each of the two LDS hypotheses (128 and 256 bytes a clock) on its own, the sum of squared log(modelled / published) over the
-    fitted cases is minimised over the constants in FITTED, starting from the table, by Gauss-Newton with halved steps. Every
+    fitted cases is minimised over the constants in FITTED, starting from the table, by damped Gauss-Newton steps. Every
     other constant keeps the value that its source gives.
   - The hypothesis with the smaller sum becomes the table's; its values are the table's for the constants that the hypotheses share.
     The clock's level and exponent are kept for both.
@@ -25,7 +25,7 @@ from modelled.session import constants as table
 # Constant -> range that it may take. {} stands for the bytes a clock of the hypothesis.
 FITTED = {"clock_level_{}_hz": (0.8e9, 2.4e9), "clock_exponent_{}": (0.0, 1.0), "launch_overhead_seconds": (1e-6, 1e-5),
           "group_start_clocks": (100, 4000), "measured_call_seconds_forward": (5e-6, 1e-4), "measured_call_seconds_backward": (1e-5, 4e-4)}
-ROUNDS, STEP = 6, 0.03
+ROUNDS, STEP = 10, 0.03
 
 
 class Fit:
@@ -56,21 +56,20 @@ class Fit:
     def run(self, values):
         import numpy as np
 
-        errors = np.array(self.errors(values))
+        errors, damping = np.array(self.errors(values)), 1e-3
         for _ in range(ROUNDS):
             steps = {name: STEP * (values[name] or 1) * (-1 if values[name] * (1 + STEP) > self.ranges[name][1] else 1) for name in self.names}
-            slopes = np.array([(np.array(self.errors(values | {name: values[name] + step})) - errors) / step for name, step in steps.items()])
-            scale = np.array([abs(step) for step in steps.values()])
-            move = np.linalg.lstsq((slopes * scale[:, None]).T, -errors, rcond=1e-3)[0] * scale
-            for _ in range(4):
-                trial = self.limited({name: values[name] + d for name, d in zip(self.names, move)})
+            slopes = np.array([np.array(self.errors(values | {name: values[name] + step})) - errors for name, step in steps.items()])
+            for _ in range(6):
+                units = np.linalg.solve(slopes @ slopes.T + damping * np.diag(np.diag(slopes @ slopes.T)), -slopes @ errors)
+                trial = self.limited({name: values[name] + unit * steps[name] for name, unit in zip(self.names, units)})
                 after = np.array(self.errors(trial))
                 if after @ after < errors @ errors:
                     break
-                move = move / 2
+                damping *= 10
             else:
                 break
-            gain = errors @ errors - after @ after
+            gain, damping = errors @ errors - after @ after, damping / 10
             values, errors = trial, after
             print(f"{self.hypothesis} B/clk: rms {math.sqrt(errors @ errors / len(errors)):.4f} {values}", file=sys.stderr, flush=True)
             if gain < 1e-5:
@@ -87,7 +86,7 @@ def main():
     start, results = table(), {}
     for hypothesis in (128, 256):
         fit = Fit(options.replay, options.traces, hypothesis)
-        results[hypothesis] = fit.run({name: start[name] for name in fit.names})
+        results[hypothesis] = fit.run(fit.limited({name: start[name] for name in fit.names}))
     best = min(results, key=lambda hypothesis: results[hypothesis][1])
     chosen = results[384 - best][0] | results[best][0] | {"lds_bytes_per_clock": best}
     text = "".join(f"{name} {value:.4g}\n" for name, value in chosen.items())

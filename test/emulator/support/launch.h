@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,20 @@
 #include "test/emulator/support/snippet.h"
 
 namespace flydsl::emu::test {
+
+// Device memory begins at a page; where malloc would put it decides how many cache lines are touched.
+template <typename T>
+struct PageAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kPage{4096};
+
+  PageAllocator() = default;
+  template <typename U>
+  explicit PageAllocator(const PageAllocator<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), kPage)); }
+  void deallocate(T *memory, size_t) { ::operator delete(memory, kPage); }
+  bool operator==(const PageAllocator &) const = default;
+};
 
 // A kernel whose only argument is a pointer to `words` words: s[0:1] kernel arguments, s2-s4
 // work-group ids.
@@ -45,7 +60,7 @@ class Launch : public testing::Test {
   }
 
   std::vector<uint8_t> code_;
-  std::vector<uint32_t> out_;
+  std::vector<uint32_t, PageAllocator<uint32_t>> out_;
   uint64_t kernarg_ = 0;
   Kernel kernel_;
   Dispatch dispatch_;
