@@ -30,11 +30,15 @@ class Line {
                                    longest +
                                1;
     };
-    seq_q_ = length(heads_q_ > 4 ? 70 : 160);
-    seq_k_ = length(300);
-    const int64_t d = chance(0.6) ? one_of_numbers({64, 128, 64, 128, 32, 96, 192, 256})
-                                  : random_.between(1, 256);
-    const int64_t dv = chance(0.7) ? d : d == 192 && chance(0.7) ? 128 : random_.between(1, 256);
+    const bool large = chance(0.1);
+    seq_q_ = length(heads_q_ > 4 || large ? 70 : 160);
+    seq_k_ = length(large ? 130 : 300);
+    int64_t d = chance(0.6) ? one_of_numbers({64, 128, 64, 128, 32, 96, 192, 256})
+                            : random_.between(1, 256);
+    if (large) d = chance(0.6) ? one_of_numbers({512, 576}) : random_.between(257, 576);
+    int64_t dv = chance(0.7) ? d : random_.between(1, large ? 512 : 256);
+    if (d == 192 && chance(0.3)) dv = 128;
+    dv = std::min<int64_t>(dv, 512);
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);
