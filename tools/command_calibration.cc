@@ -20,12 +20,14 @@ struct Errors {
     worst = std::max(worst, std::abs(error));
   }
   Json json() const {
-    return {{"cases", count}, {"mean", count ? sum / count : 0.0}, {"worst", worst}};
+    if (count == 0) return {{"cases", 0}, {"mean", nullptr}, {"worst", nullptr}};
+    return {{"cases", count}, {"mean", sum / count}, {"worst", worst}};
   }
   std::string text() const {
+    if (count == 0) return "  0 cases";
     char line[80];
     std::snprintf(line, sizeof line, "%3d cases, mean %4.1f %%, worst %4.1f %%", count,
-                  count ? 100 * sum / count : 0.0, 100 * worst);
+                  100 * sum / count, 100 * worst);
     return line;
   }
 };
