@@ -77,6 +77,35 @@ def _exact_instance(dtype, head_dim, mask, preference):
     )
 
 
+# Instances for long rows (kernels/attention_forward/pipelined/): one wave a SIMD with all registers.
+_PIPELINED = (128,)
+_PIPELINED_ROWS = 256
+# mask -> rows from which they are faster; shorter problems fill the device better with smaller tiles.
+_PIPELINED_FROM = {"none": 2048, "causal": 4096}
+
+
+def _pipelined_instance(dtype, head_dim, mask):
+    return Instance(
+        name=f"attention_forward_{dtype}_d{head_dim}_{mask}_pipelined_m{_PIPELINED_ROWS}n{_KEYS}",
+        header="attention_forward/pipelined/attention_forward_pipelined.hip.h",
+        entry=f"pipelined::attention_forward<{_ELEMENTS[dtype]}, {head_dim}, Mask::{mask}>",
+        key=(
+            ("dtype", DTYPES[dtype]),
+            ("head_dim_qk", head_dim),
+            ("head_dim_v", head_dim),
+            ("mask", _MASKS[mask]),
+        ),
+        preference=-1,  # before all of _STAGINGS
+        align_bytes=16,
+        block=(256, 1, 1),
+        tile=(_PIPELINED_ROWS, _KEYS, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=1,
+        seq_q=(_PIPELINED_FROM[mask], _LARGEST_LENGTH),
+        seq_k=(0, _LARGEST_LENGTH),
+    )
+
+
 def _general_instance(dtype, head_dim_qk, head_dim_v):
     dims = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
     return Instance(
@@ -111,8 +140,14 @@ def _instances(arch):
         for mask in _MASKS
         for preference in range(len(_STAGINGS))
     )
+    pipelined = (
+        _pipelined_instance(dtype, head_dim, mask)
+        for dtype in _ELEMENTS
+        for head_dim in _PIPELINED
+        for mask in _PIPELINED_FROM
+    )
     general = (_general_instance(dtype, *dims) for dtype in _ELEMENTS for dims in _CLASSES)
-    return tuple(exact) + tuple(general)
+    return tuple(pipelined) + tuple(exact) + tuple(general)
 
 
 OPERATOR = Operator(

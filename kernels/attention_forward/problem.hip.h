@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention_forward/head.hip.h"
+#include "attention_forward/work_order.hip.h"
 
 namespace flydsl::kernels {
 
@@ -38,19 +39,20 @@ FLYDSL_DEVICE WorkNumber work_number(u32 grid_x, u32 heads, u32 batches) {
   return {number % heads, number / heads % batches, number / heads / batches};
 }
 
-// False when there is nothing to do for the work-group's number. Causal rows are walked longest
-// first: the work-groups that start last are then the short ones.
+// False when there is nothing to do for the work-group. `rows`: of a row tile.
 template <Mask mask>
-FLYDSL_DEVICE bool find_work(Problem<mask> &work) {
+FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup) {
   const Arguments args = fresh_arguments();
-  auto [head, batch, row_tile] = work_number(args->grid_x, args->heads_q, args->batches);
-  if (row_tile >= args->row_tiles) return false;
-  if constexpr (mask == Mask::causal) row_tile = args->row_tiles - 1 - row_tile;
-  work.batch = batch;
-  work.head = head;
-  work.kv_head = head / static_cast<u32>(args->heads_per_kv);
-  static_cast<Sequence &>(work) = sequence_of(batch);
-  work.first_row = static_cast<i32>(row_tile) * kRowsOfWorkGroup;
+  const u32 number =
+      __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
+  const WorkItem item =
+      work_item<mask == Mask::causal>(number, args->heads_q, args->batches, args->row_tiles);
+  if (item.row_tile >= args->row_tiles) return false;
+  work.batch = item.batch;
+  work.head = item.head;
+  work.kv_head = item.head / static_cast<u32>(args->heads_per_kv);
+  static_cast<Sequence &>(work) = sequence_of(item.batch);
+  work.first_row = static_cast<i32>(item.row_tile) * rows;
   return work.first_row < work.seq_q;
 }
 

@@ -74,6 +74,11 @@ class Manifest(unittest.TestCase):
             for staging in ("direct", "staged")
         }
         expected |= {
+            f"attention_forward_{dtype}_d128_{mask}_pipelined_m256n64"
+            for dtype in ("bf16", "fp16")
+            for mask in ("none", "causal")
+        }
+        expected |= {
             f"attention_forward_{dtype}_d{dims}_general_m128n64"
             for dtype in ("bf16", "fp16")
             for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")

@@ -15,10 +15,12 @@ class ArchiveTest(ToolTest):
         names = [line.split()[0] for line in listing.stdout.splitlines()[2:]]
         expected = [f"attention_forward_{dtype}_d{dim}_{mask}_{path}_m128n64" for dtype in ("bf16", "fp16")
                     for dim in (64, 128) for mask in ("none", "causal", "window") for path in ("direct", "staged")]
+        expected += [f"attention_forward_{dtype}_d128_{mask}_pipelined_m256n64" for dtype in ("bf16", "fp16")
+                     for mask in ("none", "causal")]
         expected += [f"attention_forward_{dtype}_d{dims}_general_m128n64" for dtype in ("bf16", "fp16")
                      for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")]
         self.assertEqual(names, sorted(expected))
-        self.assertIn("gfx950, 46 kernels", listing.stdout)
+        self.assertIn("gfx950, 50 kernels", listing.stdout)
         verified = self.tool("archive", "verify", ARCHIVE)
         self.assertEqual(verified.returncode, 0, verified.stderr)
         self.assertIn("good", verified.stdout)

@@ -1,0 +1,114 @@
+// The instances for long rows (kernels/attention_forward/pipelined/): the ends of their software pipeline,
+// and rows whose scores grow after the first tile, from which their reference exponent is.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test/support/attention_forward_case.h"
+
+namespace flydsl::test {
+namespace {
+
+class AttentionForwardLongRows : public ::testing::TestWithParam<flydsl_aot_dtype> {
+ protected:
+  // Long enough for every mask (_PIPELINED_FROM of codegen/describe/attention_forward.py).
+  AttentionCase long_case(int64_t seq_q, int64_t seq_k, const flydsl_aot_mask &mask) const {
+    AttentionCase c;
+    c.dtype = GetParam();
+    c.head_dim = 128;
+    c.seq_q = seq_q;
+    c.seq_k = seq_k;
+    c.mask = mask;
+    c.scale = static_cast<float>(1 / std::sqrt(128.0));
+    return c;
+  }
+  static AttentionResult check(const AttentionCase &c) {
+    EXPECT_NE(instance_name(c, false).find("_pipelined_"), std::string::npos) << describe(c);
+    AttentionResult result = check_attention(c);
+    EXPECT_EQ(result.kernel, instance_name(c, false)) << describe(c);
+    return result;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, AttentionForwardLongRows,
+                         ::testing::Values(FLYDSL_AOT_BF16, FLYDSL_AOT_FP16), [](const auto &info) {
+                           return std::string(flydsl_aot_dtype_name(info.param));
+                         });
+
+// Every way into and out of the loop: no complete tile, one, an odd or even number, a partial last one.
+TEST_P(AttentionForwardLongRows, NumbersOfTiles) {
+  Random random(test_seed(141));
+  for (const int64_t seq_k : {1, 63, 64, 65, 128, 129, 192, 193, 256, 257, 320, 447}) {
+    AttentionCase c = long_case(2048 + random.below(3), seq_k, no_mask());
+    c.fill_random(random);
+    check(c);
+  }
+}
+
+// Tiles that rows see in part, in several row tiles; rows that see nothing.
+TEST_P(AttentionForwardLongRows, Causal) {
+  Random random(test_seed(142));
+  for (const int64_t seq_k : {1, 64, 129, 500}) {
+    for (const flydsl_aot_mask &mask :
+         {causal_top_left(), causal_bottom_right(),
+          flydsl_aot_mask{FLYDSL_AOT_UNLIMITED, 37, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0}}) {
+      AttentionCase c = long_case(4096 + random.below(3), seq_k, mask);
+      c.fill_random(random);
+      check(c);
+    }
+  }
+}
+
+// Numbers of heads that do and do not fill the XCDs (kernels/attention_forward/work_order.hip.h), grouped
+// heads, sequences of different lengths, some empty.
+TEST_P(AttentionForwardLongRows, HeadsAndLengths) {
+  Random random(test_seed(143));
+  AttentionCase c = long_case(2048, 70, no_mask());
+  c.batches = 3;
+  c.heads_q = 6;
+  c.heads_kv = 2;
+  c.fill_random(random);
+  check(c);
+  c.lengths_q_as = c.lengths_k_as = Lengths::kPacked;
+  c.lengths_q = {2048, 300, 0};
+  c.lengths_k = {70, 0, 30};
+  check(c);
+}
+
+// Scores grow by `step` (in log2) a tile: the reference moves, for some rows only; beyond 2^127 a tile the
+// slow path takes over.
+TEST_P(AttentionForwardLongRows, ScoresThatGrow) {
+  for (const float step : {3.0f, 15.0f, 100.0f, 300.0f}) {
+    AttentionCase c = long_case(2048, 300, no_mask());
+    c.scale = static_cast<float>(std::log(2.0));
+    Random random(test_seed(144));
+    c.fill_random(random);
+    // One channel carries it: for even rows.
+    c.fill_q([](int64_t, int64_t, int64_t row, int64_t d) {
+      return d == 0 && row % 2 == 0 ? 1.0f : d == 1 ? 0.5f : 0.0f;
+    });
+    c.fill_k([&](int64_t, int64_t, int64_t key, int64_t d) {
+      return d == 0   ? step * static_cast<float>(key / 64)
+             : d == 1 ? static_cast<float>(key % 7)
+                      : 0.0f;
+    });
+    check(c);
+  }
+}
+
+// As AttentionForwardPolicy.HiddenNanAndInfinityNeverLeak.
+TEST_P(AttentionForwardLongRows, NanBesideTheDiagonal) {
+  AttentionCase c = long_case(4096, 400, causal_top_left());
+  Random random(test_seed(145));
+  c.fill_random(random);
+  for (int64_t d = 0; d < c.head_dim; ++d) {
+    c.k[static_cast<size_t>(300 * c.head_dim + d)] = 0x7fc1;  // NaN in both types
+    c.v[static_cast<size_t>(310 * c.head_dim + d)] = 0x7fc1;
+  }
+  const AttentionResult result = check(c);
+  EXPECT_FALSE(std::isnan(result.lse[299]));
+  EXPECT_TRUE(std::isnan(result.lse[300]));
+}
+
+}  // namespace
+}  // namespace flydsl::test
