@@ -141,5 +141,18 @@ TEST_F(AttentionForwardDropout, SlowPath) {
   }
 }
 
+// A NaN score whose weight is dropped makes the row NaN all the same, also as the only key that the row
+// sees.
+TEST_F(AttentionForwardDropout, DroppedNanStaysNan) {
+  AttentionCase c = random_case();
+  c.mask = causal_top_left();
+  c.dropout_p = 0.9f;
+  c.seq_q = c.seq_k = 60;
+  c.fill_random(random_);
+  const uint16_t nan = from_float(c.dtype, NAN);
+  for (int64_t d = 0; d < c.head_dim; ++d) c.k[static_cast<size_t>(d)] = nan;
+  EXPECT_TRUE(std::isnan(to_float(c.dtype, check_attention(c).out[0])));
+}
+
 }  // namespace
 }  // namespace flydsl::test

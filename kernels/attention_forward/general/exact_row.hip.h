@@ -49,9 +49,9 @@ struct GeneralRow {
   FLYDSL_DEVICE float kept(float weight, i32 key) const {
     const Arguments args = fresh_arguments();
     if (args->dropout_threshold == 0) return weight;
-    return kept_quadruple(work, dropout_state(), row, key) >> key % 4 & 1
-               ? weight * args->dropout_scale
-               : 0.0f;
+    // A factor of 0, not a weight of 0: a row that is NaN stays so.
+    const bool keep = kept_quadruple(work, dropout_state(), row, key) >> key % 4 & 1;
+    return weight * (keep ? args->dropout_scale : 0.0f);
   }
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const Arguments args = fresh_arguments();
