@@ -14,6 +14,8 @@ INCLUDES = [
     ("src/", ["src/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("v2src/", ["v2src/", "src/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("kernels/common/", ["common/"]),
+    ("kernels/attention_decode/", ["attention_decode/", "attention_forward/exact.hip.h", "attention_forward/softmax.hip.h",
+                                   "common/", "flydsl_aot_generated/"]),
     ("kernels/attention_forward/", ["attention_forward/", "common/", "flydsl_aot_generated/"]),
     ("codegen/pack/", ["codegen/pack/", "src/archive/", "src/paths/", "src/status/", "src/log/",
                       "flydsl_aot/", "flydsl_aot_generated/"]),

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "tools/attention_arguments.h"
 #include "tools/exit_status.h"
 
 namespace flydsl::tools {
@@ -77,74 +78,11 @@ class AttentionForwardProblem final : public Problem {
   }
 };
 
-enum Layout { kBhsd, kBshd };
-
-// A dense array in the given memory layout, as the library wants to see it: axes in (B, H, S, D)
-// order.
-flydsl_aot_tensor view_of(flydsl_aot_dtype dtype, const std::vector<int64_t> &shape,
-                          Layout layout) {
-  flydsl_aot_tensor tensor{};
-  tensor.dtype = dtype;
-  tensor.rank = static_cast<int32_t>(shape.size());
-  int64_t stride = 1;
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    tensor.sizes[axis] = shape[axis];
-    tensor.strides[axis] = stride;
-    // Of an empty tensor the strides do not matter, but they must stay in range.
-    if (__builtin_mul_overflow(stride, std::max<int64_t>(1, shape[axis]), &stride)) stride = 1;
-  }
-  if (layout == kBshd && tensor.rank == 4) {
-    std::swap(tensor.sizes[1], tensor.sizes[2]);
-    std::swap(tensor.strides[1], tensor.strides[2]);
-  }
-  return tensor;
-}
-
-flydsl_aot_mask mask_of(const Settings &settings, std::vector<std::string> &used) {
-  const auto value = [&](const char *name) {
-    const auto found = settings.find(name);
-    return found == settings.end() ? nullptr : &found->second;
-  };
-  flydsl_aot_mask mask{FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_ANCHOR_NONE, 0};
-  const std::string *causal = value("causal");
-  if (causal) {
-    if (value("left") || value("right") || value("anchor")) {
-      bad_input("--set causal=" + *causal + ": give either causal or left, right and anchor");
-    }
-    mask.anchor = parse_choice("causal", *causal,
-                               {{"none", FLYDSL_AOT_ANCHOR_NONE},
-                                {"top-left", FLYDSL_AOT_ANCHOR_TOP_LEFT},
-                                {"bottom-right", FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT}});
-    if (mask.anchor != FLYDSL_AOT_ANCHOR_NONE) mask.right = 0;
-    used.push_back("causal = " + *causal);
-    return mask;
-  }
-  if (value("left")) mask.left = parse_integer("left", *value("left"));
-  if (value("right")) mask.right = parse_integer("right", *value("right"));
-  if (value("anchor")) {
-    mask.anchor = parse_choice("anchor", *value("anchor"),
-                               {{"top-left", FLYDSL_AOT_ANCHOR_TOP_LEFT},
-                                {"bottom-right", FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT}});
-  }
-  if (!value("left") && !value("right")) {
-    used.push_back("causal = none (default)");
-  } else {
-    used.push_back("left = " + std::to_string(mask.left) +
-                   ", right = " + std::to_string(mask.right) +
-                   ", anchor = " + (value("anchor") ? *value("anchor") : "not given"));
-  }
-  return mask;
-}
-
 std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::string> &outputs,
                               const Settings &settings) {
   auto problem = std::make_unique<AttentionForwardProblem>();
   flydsl_aot_attention_forward_params &params = problem->params;
-  const auto layout_setting = settings.find("layout");
-  const Layout layout = layout_setting == settings.end()
-                            ? kBhsd
-                            : static_cast<Layout>(parse_choice("layout", layout_setting->second,
-                                                               {{"bhsd", kBhsd}, {"bshd", kBshd}}));
+  const Layout layout = layout_of(settings);
 
   for (const auto &[name, tensor] :
        {std::pair{"q", &params.q}, std::pair{"k", &params.k}, std::pair{"v", &params.v}}) {
@@ -171,19 +109,8 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
     problem->outputs.push_back({"lse", &params.lse, lse_shape});
   }
 
-  const auto scale = settings.find("scale");
-  const int64_t head_dim = params.q.sizes[3];
-  if (scale != settings.end()) {
-    params.scale = parse_float("scale", scale->second);
-  } else {
-    params.scale =
-        head_dim > 0 ? static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim))) : 1.0f;
-  }
-  char text[64];
-  std::snprintf(text, sizeof text, "scale = %.9g%s", static_cast<double>(params.scale),
-                scale == settings.end() ? " (default 1/sqrt(D))" : "");
   problem->settings.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(params.q.dtype));
-  problem->settings.push_back(text);
+  params.scale = scale_of(settings, params.q.sizes[3], problem->settings);
   params.mask = mask_of(settings, problem->settings);
   problem->settings.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
   return problem;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tools/attention_decode.h"
 #include "tools/attention_forward.h"
 #include "tools/exit_status.h"
 
@@ -10,6 +11,7 @@ namespace flydsl::tools {
 
 const std::vector<const Operator *> &all_operators() {
   static const std::vector<const Operator *> operators = {
+      &attention_decode_operator(),
       &attention_forward_operator(),
   };
   return operators;

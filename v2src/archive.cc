@@ -43,7 +43,9 @@ Status get(const flydsl_aot_archive *archive, uint32_t index, flydsl_aot_archive
   result.backend = reader.string(entry.backend);
   result.target_id = reader.string(entry.target_id);
   result.symbol = reader.string(entry.symbol);
-  result.grid_rule = "linear_tiles";  // the only rule that the reader lets through
+  // One of the rules that the reader lets through.
+  result.grid_rule =
+      entry.grid_rule == archive::kGridRulePersistent ? "persistent" : "linear_tiles";
   result.kernarg_layout_id = entry.kernarg_layout_id;
   result.kernarg_bytes = entry.kernarg_bytes;
   std::memcpy(result.block, entry.block, sizeof result.block);

@@ -168,8 +168,10 @@ Status read_kernel(const Json &json, const std::string &where, const std::string
   fields.hex("functional_key", &kernel->functional_key);
   fields.string("object", &object);
   FLYDSL_RETURN_IF_ERROR(fields.status());
-  if (rule != "linear_tiles") fields.fail("grid_rule", "is '" + rule + "'; known: linear_tiles");
-  kernel->grid_rule = archive::kGridRuleLinearTiles;
+  if (rule != "linear_tiles" && rule != "persistent")
+    fields.fail("grid_rule", "is '" + rule + "'; known: linear_tiles, persistent");
+  kernel->grid_rule =
+      rule == "persistent" ? archive::kGridRulePersistent : archive::kGridRuleLinearTiles;
   FLYDSL_RETURN_IF_ERROR(fields.status());
   const std::string path = join_path(objects, object);
   FLYDSL_RETURN_IF_ERROR(read_bytes(path, &kernel->image));

@@ -16,6 +16,7 @@ template <class T, int N>
 using vec = T __attribute__((ext_vector_type(N)));
 
 using f32x2 = vec<float, 2>;
+using f32x4 = vec<float, 4>;
 using f32x16 = vec<float, 16>;
 using u32x2 = vec<u32, 2>;
 using u32x4 = vec<u32, 4>;

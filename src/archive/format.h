@@ -27,6 +27,10 @@ constexpr size_t kMaxStringLength = 255;  // bytes before the NUL
 constexpr uint32_t kMaxProbes = 256;      // slots looked at for one key
 
 constexpr uint32_t kGridRuleLinearTiles = 1;
+constexpr uint32_t kGridRulePersistent = 2;
+constexpr bool known_grid_rule(uint32_t rule) {
+  return rule == kGridRuleLinearTiles || rule == kGridRulePersistent;
+}
 
 struct Header {
   char magic[8];

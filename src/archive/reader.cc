@@ -206,7 +206,7 @@ Status Archive::check_entry(uint32_t index) const {
   if (index > 0 && std::strcmp(string(entries_[index - 1].name), string(entry.name)) >= 0) {
     return corrupt("entry %u: names are not sorted and unique", index);
   }
-  if (entry.grid_rule != kGridRuleLinearTiles)
+  if (!known_grid_rule(entry.grid_rule))
     return corrupt("entry %u: unknown grid rule %u", index, entry.grid_rule);
   const uint64_t work_items = uint64_t{entry.block[0]} * entry.block[1];
   if (entry.block[0] == 0 || entry.block[1] == 0 || entry.block[2] == 0 || work_items > 1024 ||

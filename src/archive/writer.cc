@@ -51,7 +51,7 @@ Status check_kernel(const ArchiveSpec &spec, const KernelSpec &kernel) {
   if (!target || target->processor != spec.arch) {
     return invalid(label + "target id '" + kernel.target_id + "' is not one of " + spec.arch);
   }
-  if (kernel.grid_rule != kGridRuleLinearTiles) return invalid(label + "unknown grid rule");
+  if (!known_grid_rule(kernel.grid_rule)) return invalid(label + "unknown grid rule");
   const uint64_t work_items = uint64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2];
   if (work_items == 0 || work_items > 1024)
     return invalid(label + "work-group size is 0 or above 1024");

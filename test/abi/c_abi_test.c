@@ -83,6 +83,24 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
+SIZE(flydsl_aot_attention_decode_params, 1360);
+FIELD(flydsl_aot_attention_decode_params, struct_size, 0);
+FIELD(flydsl_aot_attention_decode_params, scale, 4);
+FIELD(flydsl_aot_attention_decode_params, q, 8);
+FIELD(flydsl_aot_attention_decode_params, k, 152);
+FIELD(flydsl_aot_attention_decode_params, v, 296);
+FIELD(flydsl_aot_attention_decode_params, out, 440);
+FIELD(flydsl_aot_attention_decode_params, lse, 584);
+FIELD(flydsl_aot_attention_decode_params, mask, 728);
+FIELD(flydsl_aot_attention_decode_params, workspace, 752);
+FIELD(flydsl_aot_attention_decode_params, workspace_bytes, 760);
+FIELD(flydsl_aot_attention_decode_params, seqused_k, 768);
+FIELD(flydsl_aot_attention_decode_params, block_table, 912);
+FIELD(flydsl_aot_attention_decode_params, max_seqlen_k, 1056);
+FIELD(flydsl_aot_attention_decode_params, softcap, 1064);
+FIELD(flydsl_aot_attention_decode_params, alibi_slopes, 1072);
+FIELD(flydsl_aot_attention_decode_params, sinks, 1216);
+
 SIZE(flydsl_aot_attention_forward_params, 2712);
 FIELD(flydsl_aot_attention_forward_params, struct_size, 0);
 FIELD(flydsl_aot_attention_forward_params, scale, 4);
@@ -200,6 +218,7 @@ static void check_dtypes(void) {
  * it. */
 static void check_null(void) {
   flydsl_aot_attention_forward_params params;
+  flydsl_aot_attention_decode_params decode;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
   flydsl_aot_archive_entry entry;
@@ -207,10 +226,12 @@ static void check_null(void) {
   void *pointer = NULL;
   char byte = 0;
   memset(&params, 0, sizeof params);
+  memset(&decode, 0, sizeof decode);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
   memset(&entry, 0, sizeof entry);
   params.struct_size = sizeof params;
+  decode.struct_size = sizeof decode;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
   entry.struct_size = sizeof entry;
@@ -226,6 +247,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_attention_forward_explain(NULL, &params, NULL, NULL));
   REFUSES(flydsl_aot_attention_forward_prefetch(NULL, &params));
   REFUSES(flydsl_aot_attention_forward(NULL, &params, NULL));
+  REFUSES(flydsl_aot_attention_decode_query(NULL, &decode, &result));
+  REFUSES(flydsl_aot_attention_decode_explain(NULL, &decode, NULL, NULL));
+  REFUSES(flydsl_aot_attention_decode_prefetch(NULL, &decode));
+  REFUSES(flydsl_aot_attention_decode(NULL, &decode, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));

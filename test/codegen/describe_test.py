@@ -84,6 +84,13 @@ class Manifest(unittest.TestCase):
             for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")
         }
         self.assertEqual({name for name in names if name.startswith("attention_forward_")}, expected)
+        expected = {
+            f"attention_decode_{dtype}_{instance}"
+            for dtype in ("bf16", "fp16")
+            for instance in ("d64_m16n32", "d64_m32n32", "d64_m64n32", "d128_m16n32", "d128_m32n32", "d192x128_m16n32",
+                             "d192x128_m32n32", "d256_m16n32", "d256_m32n32", "reduce")
+        }
+        self.assertEqual({name for name in names if name.startswith("attention_decode_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}
         self.assertEqual(len(objects), len(names))
 

@@ -19,8 +19,11 @@ class ArchiveTest(ToolTest):
                      for mask in ("none", "causal")]
         expected += [f"attention_forward_{dtype}_d{dims}_general_m128n64" for dtype in ("bf16", "fp16")
                      for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")]
+        expected += [f"attention_decode_{dtype}_{instance}" for dtype in ("bf16", "fp16")
+                     for instance in ("d64_m16n32", "d64_m32n32", "d64_m64n32", "d128_m16n32", "d128_m32n32", "d192x128_m16n32",
+                                      "d192x128_m32n32", "d256_m16n32", "d256_m32n32", "reduce")]
         self.assertEqual(names, sorted(expected))
-        self.assertIn("gfx950, 50 kernels", listing.stdout)
+        self.assertIn(f"gfx950, {len(expected)} kernels", listing.stdout)
         verified = self.tool("archive", "verify", ARCHIVE)
         self.assertEqual(verified.returncode, 0, verified.stderr)
         self.assertIn("good", verified.stdout)

@@ -111,7 +111,7 @@ class Pack(unittest.TestCase):
             (kernel + ["block"], [256, 1, -1], "'block'"),
             (kernel + ["block"], [512, 1, 1], "max_flat_workgroup_size"),
             (kernel + ["tile"], [0, 0, 0], "tile of 0 rows"),
-            (kernel + ["grid_rule"], "spiral", "'spiral'; known: linear_tiles"),
+            (kernel + ["grid_rule"], "spiral", "'spiral'; known: linear_tiles, persistent"),
             (kernel + ["lds_dynamic_bytes"], 2**32, "'lds_dynamic_bytes'"),
             (kernel + ["object"], "op/none.co", "cannot be opened"),
             (kernel + ["functional_key"], "0x6", "another functional key"),

@@ -234,7 +234,7 @@ const Refusal kRefusals[] = {
     {"names_equal", FLYDSL_AOT_ARCHIVE_CORRUPT, "sorted",
      [](Editor &e) { e.entry(1)->name = e.entry(0)->name; }},
     {"grid_rule", FLYDSL_AOT_ARCHIVE_CORRUPT, "grid rule",
-     [](Editor &e) { e.entry(2)->grid_rule = 2; }},
+     [](Editor &e) { e.entry(2)->grid_rule = 3; }},
     {"block_zero", FLYDSL_AOT_ARCHIVE_CORRUPT, "work-group",
      [](Editor &e) { e.entry(2)->block[1] = 0; }},
     {"block_huge", FLYDSL_AOT_ARCHIVE_CORRUPT, "work-group",

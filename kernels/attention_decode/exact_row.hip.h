@@ -1,0 +1,74 @@
+// A row for the slow path (attention_forward/exact.hip.h).
+#pragma once
+
+#include "attention_decode/scores.hip.h"
+#include "common/elements.hip.h"
+#include "common/memory.hip.h"
+
+namespace flydsl::kernels {
+
+template <class Element>
+struct DecodeRow {
+  static constexpr int elements = 4;  // a lane, of up to 256
+  const Row &row;
+  u32 kv_head;
+  RowTerms terms;
+  i32 first_key, last_key;
+  float c, sink;
+
+  FLYDSL_DEVICE DecodeRow(const Row &row, u32 kv_head, const Sequence &sequence)
+      : row(row),
+        kv_head(kv_head),
+        terms(row, sequence),
+        first_key(terms.first_key),
+        last_key(terms.last_key),
+        c(weight_factor()),
+        sink(sink_of(row.head)) {}
+
+  FLYDSL_DEVICE RowOffsets offsets(i32 key) const {
+    return offsets_of(block_of(row.batch, key, static_cast<i32>(row.batch)), kv_head, key);
+  }
+  FLYDSL_DEVICE float score(i32 key) const {
+    const Arguments args = fresh_arguments();
+    const auto q = row.q(), k = (global_ptr<const char>)args->k + offsets(key).k;
+    const i32 bytes = 2 * static_cast<i32>(args->head_dim_qk);
+    float score = 0.0f;
+#pragma unroll 1
+    for (i32 byte = 0; byte < bytes; byte += 16) {
+      const u32x4 a = load_16_bytes(q + byte), b = load_16_bytes(k + byte);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        score = fma(element_of<Element>(a, i), element_of<Element>(b, i), score);
+    }
+    score *= args->scale_sign;
+    if (has_terms())
+      add_score_terms(
+          terms, 1, [&](int) -> float & { return score; }, [&](int) { return key; });
+    return score;
+  }
+  FLYDSL_DEVICE float kept(float weight, i32) const {
+    return weight;
+  }
+  FLYDSL_DEVICE float value(i32 key, u32 element) const {
+    const Arguments args = fresh_arguments();
+    if (element >= args->head_dim_v) return 0.0f;
+    const auto v = (global_ptr<const char>)args->v + offsets(key).v;
+    return to_float<Element>(((global_ptr<const u16>)v)[element]);
+  }
+  FLYDSL_DEVICE void store(u32 element, float x) const {
+    const Arguments args = fresh_arguments();
+    if (element >= args->head_dim_v) return;
+    const auto to = (global_ptr<typename Element::scalar>)args->out +
+                    (row.batch * args->out_stride_b + row.head * args->out_stride_h +
+                     row.query * args->out_stride_s);
+    to[element] = static_cast<typename Element::scalar>(x);
+  }
+  FLYDSL_DEVICE void store_lse(float x) const {
+    const Arguments args = fresh_arguments();
+    if (!args->lse) return;
+    ((global_ptr<float>)args->lse)[row.batch * args->lse_stride_b + row.head * args->lse_stride_h +
+                                   row.query * args->lse_stride_s] = x;
+  }
+};
+
+}  // namespace flydsl::kernels

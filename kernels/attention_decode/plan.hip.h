@@ -1,0 +1,140 @@
+// Who computes what. Lengths are known to the device only, so every work-group works the same plan out.
+//
+// A tile is 32 neighbouring keys that a sequence sees; a unit is one tile of one pair (key head and
+// tile of query rows). Units are numbered sequence by sequence, in it pair by pair, in it tile by
+// tile. The workers, a wave each, take equal and contiguous shares of them. The part of a share that
+// belongs to one pair is a segment; it leaves a partial result in slot worker + pair, which no other
+// segment has, since from one segment to the next the worker or the pair grows. Units of the longest
+// lengths fit 32 bits; the host sees to it.
+#pragma once
+
+#include "attention_decode/arguments.hip.h"
+
+namespace flydsl::kernels {
+
+constexpr i32 kKeysOfTile = 32;
+
+FLYDSL_DEVICE i32 smaller(i32 a, i32 b) {
+  return a < b ? a : b;
+}
+FLYDSL_DEVICE i32 clamped(i32 value, i32 low, i32 high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+// Which keys of a sequence its queries see. Lengths and bounds are below 2^30, sums of three fit.
+struct Sequence {
+  i32 keys;
+  i32 low, high;  // query i sees the keys from i + low to i + high that exist
+  i32 diagonal;   // query i sits at key i + diagonal
+  i32 seq_q;
+
+  FLYDSL_DEVICE Sequence() = default;
+  FLYDSL_DEVICE explicit Sequence(i32 keys) : keys(keys) {
+    const Arguments args = fresh_arguments();
+    seq_q = args->seq_q;
+    diagonal = args->bottom_right ? keys - seq_q : 0;
+    const i32 left = args->window_left, right = args->window_right;
+    low = left < 0 ? -seq_q : clamped(diagonal - left, -seq_q, keys);
+    high = right < 0 ? keys : clamped(diagonal + right, -seq_q, keys);
+  }
+  FLYDSL_DEVICE i32 first_key(i32 query) const { return query + low < 0 ? 0 : query + low; }
+  FLYDSL_DEVICE i32 last_key(i32 query) const { return smaller(query + high, keys - 1); }
+  // Of any query.
+  FLYDSL_DEVICE i32 begin() const { return first_key(0); }
+  FLYDSL_DEVICE i32 last() const { return last_key(seq_q - 1); }
+  FLYDSL_DEVICE u32 tiles() const {
+    return last() < begin() ? 0 : static_cast<u32>(last() - begin()) / kKeysOfTile + 1;
+  }
+};
+
+// Numbers that do not fit are clamped: whatever they are, no memory outside the tensors is touched.
+FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
+  const Arguments args = fresh_arguments();
+  const i32 longest = args->seq_k;
+  if (!args->seqused_k) return Sequence(longest);
+  return Sequence(clamped(((global_ptr<const i32>)args->seqused_k)[batch], 0, longest));
+}
+
+// Tiles of the 64 sequences from `first` on, a lane each.
+FLYDSL_DEVICE u32 tiles_of_lane(u32 first, u32 lane) {
+  const u32 batch = first + lane;
+  return batch < fresh_arguments()->batches ? sequence_of(batch).tiles() : 0;
+}
+
+FLYDSL_DEVICE u32 from_lane(u32 value, u32 lane) {
+  return static_cast<u32>(
+      __builtin_amdgcn_ds_bpermute(static_cast<i32>(lane * 4), static_cast<i32>(value)));
+}
+
+// Sum over the lanes up to and with this one.
+FLYDSL_DEVICE u32 inclusive_sum(u32 value, u32 lane) {
+#pragma unroll
+  for (u32 step = 1; step < kWaveLanes; step *= 2) {
+    const u32 below = from_lane(value, lane - step);
+    value += lane >= step ? below : 0;
+  }
+  return value;
+}
+
+// Tiles of one pair in all sequences, and in those before `batch`.
+struct TileCount {
+  u32 all, before;
+};
+FLYDSL_DEVICE TileCount count_tiles(u32 batch, u32 lane) {
+  const u32 batches = fresh_arguments()->batches;
+  TileCount count = {0, 0};
+#pragma unroll 1
+  for (u32 first = 0; first < batches; first += kWaveLanes) {
+    const u32 sums = inclusive_sum(tiles_of_lane(first, lane), lane);
+    const u32 all = __builtin_amdgcn_readlane(sums, kWaveLanes - 1);
+    count.all += all;
+    if (batch >= first + kWaveLanes)
+      count.before += all;
+    else if (batch > first)
+      count.before += __builtin_amdgcn_readlane(sums, batch - first - 1);
+  }
+  return count;
+}
+
+// The sequence in which tile number `tile` (counted over one pair of all sequences) lies.
+struct Location {
+  u32 batch, tiles_before;
+};
+FLYDSL_DEVICE Location locate(u32 tile, u32 lane) {
+  Location at = {0, 0};
+#pragma unroll 1
+  for (;; at.batch += kWaveLanes) {
+    const u32 tiles = tiles_of_lane(at.batch, lane);
+    const u32 sums = inclusive_sum(tiles, lane);
+    const u64 past = ballot(at.tiles_before + sums > tile);
+    if (past != 0) {
+      const u32 found = __builtin_ctzll(past);
+      at.batch += found;
+      at.tiles_before += __builtin_amdgcn_readlane(sums - tiles, found);
+      return at;
+    }
+    at.tiles_before += __builtin_amdgcn_readlane(sums, kWaveLanes - 1);
+  }
+}
+
+// Equal shares of the units: the first `extra` workers have one more than the others.
+struct Shares {
+  u32 each, extra;
+  FLYDSL_DEVICE Shares(u32 units, u32 workers) : each(units / workers), extra(units % workers) {}
+  FLYDSL_DEVICE u32 begin(u32 worker) const {
+    return worker * each + (worker < extra ? worker : extra);
+  }
+  FLYDSL_DEVICE u32 owner(u32 unit) const {
+    const u32 of_larger = extra * (each + 1);
+    const bool larger = unit < of_larger;
+    return (larger ? unit : unit - of_larger) / (larger ? each + 1 : each) + (larger ? 0 : extra);
+  }
+};
+
+// Pairs of a sequence.
+FLYDSL_DEVICE u32 pairs_of_sequence() {
+  const Arguments args = fresh_arguments();
+  return args->heads_kv * args->row_tiles;
+}
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,352 @@
+// attention_decode against the float64 oracle of attention_forward: every instance, lengths, pages, masks,
+// score terms, splits; what is hidden never leaks; refusals.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "test/support/attention_decode_case.h"
+#include "test/support/library.h"
+
+namespace flydsl::test {
+namespace {
+
+constexpr uint16_t kBf16Nan = 0x7fc0;
+
+class AttentionDecode : public ::testing::Test {
+ protected:
+  const uint64_t seed_ = test_seed(531);
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "FLYDSL_TEST_SEED=" + std::to_string(seed_)};
+  Random random_{seed_};
+};
+
+std::string expected_kernel(const AttentionCase &c) {
+  const int64_t rows = c.heads_q / c.heads_kv * c.seq_q;
+  const int64_t most = c.head_dim == 64 ? 64 : 32;
+  const int64_t tile = rows <= 16 ? 16 : rows <= 32 ? 32 : most;
+  std::string dims = std::to_string(c.head_dim);
+  if (c.value_dim() != c.head_dim) dims.append("x").append(std::to_string(c.value_dim()));
+  return std::string("attention_decode_") + flydsl_aot_dtype_name(c.dtype) + "_d" + dims + "_m" +
+         std::to_string(tile) + "n32";
+}
+
+// Every instance, rows that fill its tiles or not, and more rows than one tile has.
+TEST_F(AttentionDecode, EveryInstance) {
+  constexpr int64_t kDims[][2] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}};
+  for (const flydsl_aot_dtype dtype : {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16}) {
+    for (const auto &[head_dim, value_dim] : kDims) {
+      for (const int64_t group : {1, 5, 8, 24}) {
+        AttentionCase c;
+        c.dtype = dtype;
+        c.head_dim = head_dim;
+        c.head_dim_v = value_dim;
+        c.batches = 2;
+        c.heads_kv = 2;
+        c.heads_q = 2 * group;
+        c.seq_q = group == 24 ? 3 : group == 8 ? 4 : 1;
+        c.seq_k = random_.between(65, 200);
+        c.mask = causal_bottom_right();
+        c.scale = 1 / std::sqrt(static_cast<float>(head_dim));
+        c.fill_random(random_);
+        EXPECT_EQ(check_decode(c).kernel, expected_kernel(c)) << describe(c);
+      }
+    }
+  }
+}
+
+// Lengths that leave sequences empty, shorter than a tile, and with every remainder of tiles.
+TEST_F(AttentionDecode, Lengths) {
+  AttentionCase c;
+  c.batches = 70;  // more than the lanes that look for a sequence
+  c.heads_kv = 1;
+  c.heads_q = 3;
+  c.seq_k = 320;
+  c.lengths_k_as = Lengths::kUsed;
+  for (int64_t b = 0; b < c.batches; ++b)
+    c.lengths_k.push_back(b % 5 == 3 ? 0 : b < 40 ? b : random_.between(1, c.seq_k));
+  c.fill_random(random_);
+  const AttentionResult result = check_decode(c);
+  EXPECT_TRUE(same_bits(result, run_decode(c)));
+}
+
+TEST_F(AttentionDecode, NothingToSee) {
+  AttentionCase c;
+  c.batches = 3;
+  c.heads_q = 2;
+  c.seq_k = 0;
+  c.fill_random(random_);
+  check_decode(c);
+  c.seq_k = 40;
+  c.lengths_k_as = Lengths::kUsed;
+  c.lengths_k = {0, 0, 0};
+  c.sinks = {0.5f, -std::numeric_limits<float>::infinity()};
+  c.fill_random(random_);
+  check_decode(c);
+}
+
+// More workers than tiles, tiles that divide unequally, one sequence over all workers.
+TEST_F(AttentionDecode, Splits) {
+  for (const int64_t keys : {31, 33, 1000, 5000}) {
+    AttentionCase c;
+    c.batches = keys == 5000 ? 1 : 3;
+    c.heads_kv = keys == 5000 ? 1 : 7;
+    c.heads_q = 2 * c.heads_kv;
+    c.seq_k = keys;
+    c.fill_random(random_);
+    check_decode(c);
+  }
+  AttentionCase c;  // 640 pairs of 4 tiles on 1,024 workers: segments within and across pairs
+  c.head_dim = 128;
+  c.batches = 40;
+  c.heads_kv = c.heads_q = 16;
+  c.seq_k = 100;
+  c.fill_random(random_);
+  check_decode(c);
+}
+
+TEST_F(AttentionDecode, Masks) {
+  for (const flydsl_aot_anchor anchor :
+       {FLYDSL_AOT_ANCHOR_TOP_LEFT, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT}) {
+    for (const auto &[left, right] :
+         {std::pair<int64_t, int64_t>{-1, 0}, {70, 0}, {3, 5}, {0, 0}, {-1, 40}, {130, -1}}) {
+      AttentionCase c;
+      c.batches = 4;
+      c.heads_kv = 2;
+      c.heads_q = 6;
+      c.seq_q = random_.between(2, 16);
+      c.seq_k = 210;
+      c.lengths_k_as = Lengths::kUsed;
+      c.lengths_k = {random_.between(100, 210), random_.between(1, 20), 7, 210};
+      c.mask = {left, right, anchor, 0};
+      c.fill_random(random_);
+      check_decode(c);
+    }
+  }
+}
+
+TEST_F(AttentionDecode, ScoreTerms) {
+  for (int terms = 1; terms < 8; ++terms) {
+    AttentionCase c;
+    c.dtype = terms % 2 ? FLYDSL_AOT_BF16 : FLYDSL_AOT_FP16;
+    c.batches = 2;
+    c.heads_kv = 2;
+    c.heads_q = 8;
+    c.seq_q = 5;
+    c.seq_k = 150;
+    c.mask = causal_bottom_right();
+    c.scale = terms == 5 ? -0.2f : 0.125f;
+    if (terms & 1) c.softcap = 3;
+    if (terms & 2)
+      for (int64_t n = 0; n < c.batches * c.heads_q; ++n)
+        c.alibi_slopes.push_back(static_cast<float>(random_.uniform()));
+    if (terms & 4)
+      for (int64_t h = 0; h < c.heads_q; ++h) c.sinks.push_back(2 * random_.normal());
+    c.fill_random(random_);
+    check_decode(c);
+  }
+}
+
+TEST_F(AttentionDecode, Scales) {
+  for (const float scale : {0.0f, -0.3f, 1e-30f, 30.0f}) {
+    AttentionCase c;
+    c.heads_q = 4;
+    c.seq_q = 2;
+    c.seq_k = 100;
+    c.scale = scale;
+    c.want_lse = scale != -0.3f;
+    c.fill_random(random_);
+    check_decode(c);
+  }
+}
+
+TEST_F(AttentionDecode, Layouts) {
+  for (int i = 0; i < 6; ++i) {
+    AttentionCase c;
+    c.batches = 3;
+    c.heads_kv = 2;
+    c.heads_q = 4;
+    c.seq_q = 3;
+    c.seq_k = 77;
+    c.place_q = random_placement(random_, 4, 3, false);
+    c.place_k = random_placement(random_, 4, 3, true);
+    c.place_v = random_placement(random_, 4, 3, true);
+    c.place_out = random_placement(random_, 4, 3, false);
+    c.place_lse = random_placement(random_, 3, 3, false);
+    c.fill_random(random_);
+    check_decode(c);
+  }
+}
+
+// NaN and infinities: in sight they show, out of sight they do not.
+TEST_F(AttentionDecode, HiddenNumbersNeverLeak) {
+  AttentionCase c;
+  c.heads_q = 2;
+  c.seq_q = 4;
+  c.seq_k = 100;
+  c.mask = causal_bottom_right();
+  c.fill_random(random_);
+  // Seen by the last query only.
+  for (int64_t d = 0; d < c.head_dim; ++d) {
+    c.v[static_cast<size_t>(99 * c.head_dim + d)] = kBf16Nan;
+    c.k[static_cast<size_t>(99 * c.head_dim + d)] = kBf16Nan;
+  }
+  const AttentionResult result = check_decode(c);
+  EXPECT_TRUE(std::isnan(result.lse[3]));
+  EXPECT_FALSE(std::isnan(result.lse[2]));
+  // A window whose keys all are finite.
+  for (size_t n = 0; n < static_cast<size_t>(20 * c.head_dim); ++n) c.k[n] = c.v[n] = kBf16Nan;
+  c.mask = {50, 0, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+  check_decode(c);
+  // Infinite values, and scores too large for the fast path.
+  c.fill_random(random_);
+  c.v[5] = 0x7f80;
+  c.scale = 1e9f;
+  check_decode(c);
+}
+
+class AttentionDecodePaged : public ::testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, AttentionDecodePaged,
+                         ::testing::Values(1, 2, 16, 32, 64, 128, 256),
+                         [](const auto &info) { return std::to_string(info.param); });
+
+TEST_P(AttentionDecodePaged, AgainstFloat64AndDense) {
+  Random random(test_seed(77) + static_cast<uint64_t>(GetParam()));
+  for (int i = 0; i < 4; ++i) {
+    AttentionCase c;
+    c.dtype = i % 2 ? FLYDSL_AOT_BF16 : FLYDSL_AOT_FP16;
+    c.head_dim = i < 2 ? 128 : 64;
+    c.batches = 4;
+    c.heads_kv = 2;
+    c.heads_q = 8;
+    c.seq_q = i == 3 ? 6 : 1;
+    c.seq_k = random.between(290, 300);
+    c.lengths_k = {random.between(1, 290), 30, random.between(100, 290), 0};
+    c.lengths_k_as = Lengths::kPaged;
+    c.block_size = GetParam();
+    c.mask = causal_bottom_right();
+    // (blocks, block size, heads, D) in memory, as most engines have it.
+    if (i % 2) c.place_k.order = c.place_v.order = {0, 2, 1, 3};
+    c.fill_random(random);
+    const AttentionResult paged = check_decode(c);
+    c.lengths_k_as = Lengths::kUsed;
+    EXPECT_TRUE(same_bits(paged, check_decode(c))) << describe(c);
+  }
+}
+
+TEST_F(AttentionDecode, Refusals) {
+  const auto status_of = [](const AttentionCase &c) {
+    const AttentionResult result = run_decode(c);
+    EXPECT_EQ(result.message.empty(), result.status == FLYDSL_AOT_OK);
+    return result.status;
+  };
+  AttentionCase good;
+  good.seq_k = 40;
+  good.fill_random(random_);
+  EXPECT_EQ(status_of(good), FLYDSL_AOT_OK);
+  AttentionCase c = good;
+  c.seq_q = 17;
+  c.fill_random(random_);
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_SIZE);
+  c = good;
+  c.head_dim = 80;
+  c.fill_random(random_);
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_HEAD_DIM);
+  c = good;
+  c.place_k.offset_elements = 1;
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_NO_KERNEL);
+  c = good;
+  c.mask = {-1, 0, FLYDSL_AOT_ANCHOR_NONE, 0};
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_INVALID_MASK);
+  c = good;
+  c.softcap = -1;
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_INVALID_ARGUMENT);
+  c = good;
+  c.lengths_k = {40};
+  c.lengths_k_as = Lengths::kPaged;
+  c.block_size = 24;
+  EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_SIZE);
+}
+
+// Numbers of blocks that do not exist, lengths past the table: no memory outside the pool is read.
+TEST(AttentionDecodeTable, BadNumbersTouchNoOtherMemory) {
+  flydsl_aot_handle *handle = emulator();
+  DeviceTensor q(handle, FLYDSL_AOT_BF16, {2, 1, 3, 64}, {}, 0x3f80);
+  DeviceTensor k(handle, FLYDSL_AOT_BF16, {5, 1, 16, 64}, {}, 0x3f80);
+  DeviceTensor out(handle, FLYDSL_AOT_BF16, {2, 1, 3, 64}, {}, 0xabababab);
+  DeviceTensor table(handle, FLYDSL_AOT_INT32, {2, 4}, {}, 0);
+  DeviceTensor used(handle, FLYDSL_AOT_INT32, {2}, {}, 0);
+  table.set(std::vector<int32_t>{5, -1, 2147483647, -2147483647, 0, 4, 1, 6});
+  flydsl_aot_attention_decode_params params{};
+  params.struct_size = sizeof params;
+  params.scale = 1;
+  params.q = q.tensor();
+  params.k = params.v = k.tensor();
+  params.out = out.tensor();
+  params.mask = no_mask();
+  params.block_table = table.tensor();
+  params.seqused_k = used.tensor();
+  flydsl_aot_query_result query{};
+  query.struct_size = sizeof query;
+  ASSERT_EQ(flydsl_aot_attention_decode_query(handle, &params, &query), FLYDSL_AOT_OK);
+  DeviceTensor workspace(handle, FLYDSL_AOT_FP32, {static_cast<int64_t>(query.workspace_bytes / 4)},
+                         {}, 0xffffffff);
+  EXPECT_EQ(flydsl_aot_attention_decode(handle, &params, nullptr), FLYDSL_AOT_INVALID_WORKSPACE);
+  params.workspace = workspace.tensor().data;
+  params.workspace_bytes = query.workspace_bytes - 1;
+  EXPECT_EQ(flydsl_aot_attention_decode(handle, &params, nullptr), FLYDSL_AOT_INVALID_WORKSPACE);
+  params.workspace_bytes = query.workspace_bytes;
+  for (const int32_t length : {64, 63, 2147483647, -1}) {
+    used.set(std::vector<int32_t>{length, length});
+    EXPECT_EQ(flydsl_aot_attention_decode(handle, &params, nullptr), FLYDSL_AOT_OK)
+        << flydsl_aot_last_error();
+    EXPECT_EQ(flydsl_aot_device_synchronize(handle), FLYDSL_AOT_OK) << flydsl_aot_last_error();
+    const uint16_t expected = length > 0 ? 0x3f80 : 0;
+    for (const uint16_t bits : out.get<uint16_t>()) ASSERT_EQ(bits, expected);
+  }
+}
+
+// A pool above 4 GiB, read at its end; only the pages in use are ever touched.
+TEST(AttentionDecodeTable, PoolAbove4Gib) {
+  flydsl_aot_handle *handle = emulator();
+  constexpr int64_t kPages = 8401239, kHeads = 8, kDim = 64, kPageBytes = kHeads * kDim * 2;
+  constexpr int64_t kFirst = kPages - 128;
+  void *pool = nullptr;
+  ASSERT_EQ(flydsl_aot_device_malloc(handle, kPages * kPageBytes, &pool), FLYDSL_AOT_OK)
+      << flydsl_aot_last_error();
+  std::vector<uint16_t> ones(128 * kHeads * kDim, 0x3f80);
+  ASSERT_EQ(flydsl_aot_device_upload(handle, static_cast<char *>(pool) + kFirst * kPageBytes,
+                                     ones.data(), ones.size() * 2),
+            FLYDSL_AOT_OK);
+  DeviceTensor q(handle, FLYDSL_AOT_BF16, {1, 16, 1, kDim}, {}, 0x3f80);
+  DeviceTensor out(handle, FLYDSL_AOT_BF16, {1, 16, 1, kDim}, {}, 0xabababab);
+  DeviceTensor table(handle, FLYDSL_AOT_INT32, {1, 128}, {}, 0);
+  DeviceTensor used(handle, FLYDSL_AOT_INT32, {1}, {}, 0);
+  used.set(std::vector<int32_t>{128});
+  std::vector<int32_t> numbers;
+  for (int64_t page = kFirst; page < kPages; ++page) numbers.push_back(static_cast<int32_t>(page));
+  table.set(numbers);
+  flydsl_aot_attention_decode_params params{};
+  params.struct_size = sizeof params;
+  params.scale = 1;
+  params.q = q.tensor();
+  params.out = out.tensor();
+  params.k = {pool, FLYDSL_AOT_BF16, 4, {kPages, kHeads, 1, kDim}, {kHeads * kDim, kDim, kDim, 1}};
+  params.v = params.k;
+  params.mask = no_mask();
+  params.block_table = table.tensor();
+  params.seqused_k = used.tensor();
+  flydsl_aot_query_result query{};
+  query.struct_size = sizeof query;
+  ASSERT_EQ(flydsl_aot_attention_decode_query(handle, &params, &query), FLYDSL_AOT_OK);
+  DeviceTensor workspace(handle, FLYDSL_AOT_FP32, {static_cast<int64_t>(query.workspace_bytes / 4)},
+                         {}, 0xffffffff);
+  params.workspace = workspace.tensor().data;
+  params.workspace_bytes = query.workspace_bytes;
+  EXPECT_EQ(flydsl_aot_attention_decode(handle, &params, nullptr), FLYDSL_AOT_OK)
+      << flydsl_aot_last_error();
+  for (const uint16_t bits : out.get<uint16_t>()) ASSERT_EQ(bits, 0x3f80);
+  flydsl_aot_device_free(handle, pool);
+}
+
+}  // namespace
+}  // namespace flydsl::test

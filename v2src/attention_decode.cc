@@ -1,0 +1,153 @@
+// Fused attention of a few queries over a long key-value cache: check -> describe -> select -> launch.
+// The contract is include/flydsl_aot/attention_decode.h.
+#include "v2src/attention_decode.h"
+
+#include <cstddef>
+
+#include "v2src/struct_size.h"
+
+namespace flydsl::attention_decode {
+namespace {
+
+constexpr module::KernargContract kContract = {FLYDSL_AOT_ATTENTION_DECODE_KERNARG_LAYOUT_ID,
+                                               sizeof(Kernarg)};
+constexpr uint64_t kWorkspaceAlignment = 16;
+
+uint64_t workspace_bytes(const Plan &plan) {
+  return plan.head_bytes + plan.out_bytes;
+}
+
+Status check_workspace(const Params &params, uint64_t needed) {
+  if (params.workspace_bytes < needed || !params.workspace) {
+    return error(FLYDSL_AOT_INVALID_WORKSPACE,
+                 "workspace is %s, workspace_bytes %llu; the problem needs %llu bytes (see "
+                 "flydsl_aot_attention_decode_query)",
+                 params.workspace ? "given" : "NULL",
+                 static_cast<unsigned long long>(params.workspace_bytes),
+                 static_cast<unsigned long long>(needed));
+  }
+  if (reinterpret_cast<uint64_t>(params.workspace) % kWorkspaceAlignment == 0) return {};
+  return error(FLYDSL_AOT_INVALID_WORKSPACE, "workspace is at %p; it must be 16-byte aligned",
+               params.workspace);
+}
+
+Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
+  // Both are loaded before one is launched: a refused call has launched nothing.
+  Launch pass(handle), reduce(handle);
+  FLYDSL_RETURN_IF_ERROR(pass.begin(problem.key, kContract, stream));
+  FLYDSL_RETURN_IF_ERROR(reduce.begin(problem.reduce_key, kContract, stream));
+  Plan plan;
+  FLYDSL_RETURN_IF_ERROR(plan_of(problem, pass.entry(), handle->compute_units, &plan));
+  FLYDSL_RETURN_IF_ERROR(check_workspace(*problem.params, workspace_bytes(plan)));
+  Kernarg kernarg = kernarg_of(problem, plan);
+  FLYDSL_RETURN_IF_ERROR(pass.run(plan.grid, &kernarg, sizeof kernarg));
+  return reduce.run(plan.reduce_grid, &kernarg, sizeof kernarg);
+}
+
+// ---- the entry points
+
+// Reads and checks the caller's parameters.
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+               Problem *problem) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+  FLYDSL_RETURN_IF_ERROR(check(*params, query));
+  *problem = describe(*params);
+  return {};
+}
+
+Status call(flydsl_aot_handle *handle, const Params *caller, void *stream) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  return problem.empty ? Status() : launch(handle, problem, stream);
+}
+
+Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
+                    flydsl_aot_query_result *result) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.empty) return {};
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+  uint32_t entry = 0, reduce = 0;
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.reduce_key, *target, &reduce));
+  Plan plan;
+  FLYDSL_RETURN_IF_ERROR(
+      plan_of(problem, handle->archive->entries()[entry], handle->compute_units, &plan));
+  result->workspace_bytes = workspace_bytes(plan);
+  describe_kernel(handle, entry, result);
+  return {};
+}
+
+Status query(const flydsl_aot_handle *handle, const Params *caller,
+             flydsl_aot_query_result *caller_result) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "params is NULL");
+  FLYDSL_RETURN_IF_ERROR(check_output_struct("result", caller_result));
+  flydsl_aot_query_result result{};
+  const Status status = query_kernel(handle, caller, &result);
+  result.status = status.code();
+  copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
+  write_struct(result, caller_result);
+  return status;
+}
+
+Status explain(const flydsl_aot_handle *handle, const Params *caller,
+               flydsl_aot_candidate_callback callback, void *user) {
+  if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.empty) return {};
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+  return explain_candidates(handle, problem.key, *target, callback, user);
+}
+
+Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  if (problem.empty) return {};
+  FLYDSL_RETURN_IF_ERROR(prefetch(handle, problem.key, kContract));
+  return prefetch(handle, problem.reduce_key, kContract);
+}
+
+}  // namespace
+}  // namespace flydsl::attention_decode
+
+extern "C" {
+
+flydsl_aot_status flydsl_aot_attention_decode_query(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params,
+    flydsl_aot_query_result *result) {
+  return flydsl::guarded(__func__,
+                         [&] { return flydsl::attention_decode::query(handle, params, result); });
+}
+
+flydsl_aot_status flydsl_aot_attention_decode_explain(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params,
+    flydsl_aot_candidate_callback callback, void *user) {
+  return flydsl::guarded(
+      __func__, [&] { return flydsl::attention_decode::explain(handle, params, callback, user); });
+}
+
+flydsl_aot_status flydsl_aot_attention_decode_prefetch(
+    flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params) {
+  return flydsl::guarded(
+      __func__, [&] { return flydsl::attention_decode::prefetch_kernels(handle, params); });
+}
+
+flydsl_aot_status flydsl_aot_attention_decode(flydsl_aot_handle *handle,
+                                              const flydsl_aot_attention_decode_params *params,
+                                              void *stream) {
+  return flydsl::guarded(__func__,
+                         [&] { return flydsl::attention_decode::call(handle, params, stream); });
+}
+
+}  // extern "C"

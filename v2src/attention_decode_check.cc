@@ -1,0 +1,238 @@
+// Which attention_decode problems are refused, and with what message. The rules are those of
+// include/flydsl_aot/attention_decode.h.
+#include <bit>
+#include <cfloat>
+#include <cmath>
+
+#include "v2src/attention_decode.h"
+#include "v2src/tensor_check.h"
+#include "v2src/types.h"
+
+namespace flydsl::attention_decode {
+namespace {
+
+constexpr const char *kQueryAxes[] = {"B", "Hq", "Sq", "D"};
+constexpr const char *kKeyAxes[] = {"B", "Hkv", "Sk", "D"};
+constexpr const char *kValueAxes[] = {"B", "Hkv", "Sk", "Dv"};
+constexpr const char *kPagedKeyAxes[] = {"blocks", "Hkv", "block size", "D"};
+constexpr const char *kPagedValueAxes[] = {"blocks", "Hkv", "block size", "Dv"};
+constexpr const char *kOutAxes[] = {"B", "Hq", "Sq", "Dv"};
+constexpr const char *kLseAxes[] = {"B", "Hq", "Sq"};
+constexpr const char *kTableAxes[] = {"B", "blocks of a sequence"};
+constexpr const char *kLengthAxes[] = {"B"};
+constexpr const char *kBatchHeadAxes[] = {"B", "Hq"};
+constexpr const char *kHeadAxes[] = {"Hq"};
+
+struct Operands {
+  Operand q, k, v, out, lse, table, lengths, slopes, sinks;
+};
+
+Operands operands_of(const Params &params) {
+  const bool paged = present(params.block_table);
+  return {{"q", &params.q, kQueryAxes},
+          {"k", &params.k, paged ? kPagedKeyAxes : kKeyAxes},
+          {"v", &params.v, paged ? kPagedValueAxes : kValueAxes},
+          {"out", &params.out, kOutAxes},
+          {"lse", &params.lse, kLseAxes},
+          {"block_table", &params.block_table, kTableAxes},
+          {"seqused_k", &params.seqused_k, kLengthAxes},
+          {"alibi_slopes", &params.alibi_slopes,
+           params.alibi_slopes.rank == 2 ? kBatchHeadAxes : kHeadAxes},
+          {"sinks", &params.sinks, kHeadAxes}};
+}
+
+Status check_presence(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
+    if (present(*operand->tensor)) continue;
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
+                 operand->name);
+  }
+  return {};
+}
+
+Status check_dtype(const Operand &operand, flydsl_aot_dtype allowed) {
+  const flydsl_aot_dtype dtype = operand.tensor->dtype;
+  if (!present(*operand.tensor) || dtype == allowed) return {};
+  return error(FLYDSL_AOT_INVALID_DTYPE, "%s is %s (number %d); it must be %s", operand.name,
+               flydsl_aot_dtype_name(dtype), dtype, flydsl_aot_dtype_name(allowed));
+}
+
+Status check_dtypes(const Operands &all) {
+  const flydsl_aot_dtype dtype = all.q.tensor->dtype;
+  if (!known_dtype(dtype))
+    return error(FLYDSL_AOT_INVALID_DTYPE, "q has the unknown dtype number %d", dtype);
+  if (dtype != FLYDSL_AOT_FP16 && dtype != FLYDSL_AOT_BF16) {
+    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "q is %s; supported: fp16, bf16",
+                 flydsl_aot_dtype_name(dtype));
+  }
+  for (const Operand *operand : {&all.k, &all.v}) {
+    const flydsl_aot_dtype kv = operand->tensor->dtype;
+    if (kv != FLYDSL_AOT_E4M3 && kv != FLYDSL_AOT_E5M2) continue;
+    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE,
+                 "%s is %s; attention_decode takes keys and values of q's dtype only (%s); "
+                 "attention_forward takes 8-bit ones",
+                 operand->name, flydsl_aot_dtype_name(kv), flydsl_aot_dtype_name(dtype));
+  }
+  for (const Operand *operand : {&all.k, &all.v, &all.out})
+    FLYDSL_RETURN_IF_ERROR(check_dtype(*operand, dtype));
+  for (const Operand *operand : {&all.table, &all.lengths})
+    FLYDSL_RETURN_IF_ERROR(check_dtype(*operand, FLYDSL_AOT_INT32));
+  for (const Operand *operand : {&all.lse, &all.slopes, &all.sinks})
+    FLYDSL_RETURN_IF_ERROR(check_dtype(*operand, FLYDSL_AOT_FP32));
+  return {};
+}
+
+Status check_shapes(const Params &params, const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
+    FLYDSL_RETURN_IF_ERROR(check_shape(*operand, 4));
+  const bool paged = present(params.block_table);
+  if (!paged) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim, all.k, kDim));
+  for (const int axis : {kBatch, kHead, kSeq}) {
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.k, axis, all.v, axis));
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.out, axis));
+  }
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim, all.out, kDim));
+  const struct {
+    const Operand &operand;
+    int rank;
+    Axis first;  // of q, that its first axis must be like
+  } optional[] = {{all.lse, 3, kBatch},
+                  {all.table, 2, kBatch},
+                  {all.lengths, 1, kBatch},
+                  {all.slopes, params.alibi_slopes.rank == 2 ? 2 : 1,
+                   params.alibi_slopes.rank == 2 ? kBatch : kHead},
+                  {all.sinks, 1, kHead}};
+  for (const auto &[operand, rank, first] : optional) {
+    if (!present(*operand.tensor)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_shape(operand, rank));
+    const int alike = &operand == &all.table ? 1 : rank;
+    for (int axis = 0; axis < alike; ++axis)
+      FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, first + axis, operand, axis));
+  }
+  const int64_t heads_q = params.q.sizes[kHead], heads_kv = params.k.sizes[kHead];
+  if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
+  return error(FLYDSL_AOT_INVALID_SHAPE,
+               "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
+               static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
+}
+
+Status check_paging(const Params &params) {
+  const bool paged = present(params.block_table);
+  if (paged ? params.max_seqlen_k < 0 : params.max_seqlen_k != 0) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "max_seqlen_k is %lld; it must be 0 or more with block_table, and 0 without",
+                 static_cast<long long>(params.max_seqlen_k));
+  }
+  if (!paged) return {};
+  if (!present(params.seqused_k)) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "block_table is given without seqused_k, the length of each sequence");
+  }
+  const int64_t block_size = params.k.sizes[kSeq];
+  if (block_size > 0 && std::has_single_bit(static_cast<uint64_t>(block_size))) return {};
+  return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
+               "k has blocks of %lld keys (axis 2); with block_table a power of two is supported",
+               static_cast<long long>(block_size));
+}
+
+Status check_limits(const Sizes &sizes, bool nothing_to_do) {
+  const struct {
+    const char *name;
+    int64_t value, most;
+    const char *instead;
+  } limited[] = {{"Sq", sizes.seq_q, kMaxQueries, "; attention_forward takes more"},
+                 {"B", sizes.batches, kMaxSize, ""},
+                 {"Hq", sizes.heads_q, kMaxSize, ""},
+                 {"Hkv", sizes.heads_kv, kMaxSize, ""},
+                 {"Sk", sizes.seq_k, kMaxSize, ""}};
+  for (const auto &size : limited) {
+    if (size.value <= size.most) continue;
+    return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most %lld%s", size.name,
+                 static_cast<long long>(size.value), static_cast<long long>(size.most),
+                 size.instead);
+  }
+  if (nothing_to_do) return {};
+  if (!find_head_dims(sizes.head_dim_qk, sizes.head_dim_v)) {
+    return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
+                 "head dims D = %lld, Dv = %lld; attention_decode supports D/Dv %s",
+                 static_cast<long long>(sizes.head_dim_qk),
+                 static_cast<long long>(sizes.head_dim_v), head_dims_list().c_str());
+  }
+  return check_plan(sizes);
+}
+
+Status check_mask(const flydsl_aot_mask &mask) {
+  if (mask.left < FLYDSL_AOT_UNLIMITED || mask.right < FLYDSL_AOT_UNLIMITED) {
+    return error(FLYDSL_AOT_INVALID_MASK,
+                 "mask.left is %lld and mask.right %lld; allowed: -1 (unlimited), 0 or more",
+                 static_cast<long long>(mask.left), static_cast<long long>(mask.right));
+  }
+  if (mask.anchor < FLYDSL_AOT_ANCHOR_NONE || mask.anchor > FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT) {
+    return error(FLYDSL_AOT_INVALID_MASK,
+                 "mask.anchor is %d; allowed: NONE (0), TOP_LEFT (1), BOTTOM_RIGHT (2)",
+                 mask.anchor);
+  }
+  if (mask.reserved != 0)
+    return error(FLYDSL_AOT_INVALID_MASK, "mask.reserved is %d; it must be 0", mask.reserved);
+  const bool bounded = mask.left != FLYDSL_AOT_UNLIMITED || mask.right != FLYDSL_AOT_UNLIMITED;
+  if (!bounded || mask.anchor != FLYDSL_AOT_ANCHOR_NONE) return {};
+  return error(FLYDSL_AOT_INVALID_MASK,
+               "mask.left is %lld and mask.right %lld without an anchor; a finite bound needs "
+               "TOP_LEFT (1) or BOTTOM_RIGHT (2), no mask is {-1, -1}",
+               static_cast<long long>(mask.left), static_cast<long long>(mask.right));
+}
+
+// Times log2(e) it must be finite in fp32.
+bool fits_log2(float value) {
+  return std::fabs(static_cast<double>(value)) * M_LOG2E <= static_cast<double>(FLT_MAX);
+}
+
+Status check_scale(const Params &params) {
+  if (!std::isfinite(params.scale) || !fits_log2(params.scale)) {
+    return error(FLYDSL_AOT_INVALID_SCALE,
+                 "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)",
+                 static_cast<double>(params.scale));
+  }
+  if (params.softcap >= 0 && fits_log2(params.softcap)) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT,
+               "softcap is %g; it must be 0 (none) or more, and softcap * log2(e) finite in fp32",
+               static_cast<double>(params.softcap));
+}
+
+Status check_memory(const Operands &all, bool query) {
+  for (const Operand *output : {&all.out, &all.lse}) {
+    if (!present(*output->tensor)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_strides(*output));
+    FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(*output));
+    FLYDSL_RETURN_IF_ERROR(check_data(*output, query));
+  }
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out, &all.table})
+    if (present(*operand->tensor)) FLYDSL_RETURN_IF_ERROR(check_last_axis_contiguous(*operand));
+  for (const Operand *input :
+       {&all.q, &all.k, &all.v, &all.table, &all.lengths, &all.slopes, &all.sinks}) {
+    if (!present(*input->tensor)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_strides(*input));
+    FLYDSL_RETURN_IF_ERROR(check_data(*input, query));
+    if (query) continue;
+    FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, *input));
+    if (present(*all.lse.tensor)) FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.lse, *input));
+  }
+  return query || !present(*all.lse.tensor) ? Status() : check_no_overlap(all.lse, all.out);
+}
+
+}  // namespace
+
+Status check(const Params &params, bool query) {
+  const Operands all = operands_of(params);
+  FLYDSL_RETURN_IF_ERROR(check_presence(all));
+  FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
+  FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
+  FLYDSL_RETURN_IF_ERROR(check_paging(params));
+  FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), empty(params.out)));
+  FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
+  FLYDSL_RETURN_IF_ERROR(check_scale(params));
+  return check_memory(all, query);
+}
+
+}  // namespace flydsl::attention_decode

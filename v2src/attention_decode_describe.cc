@@ -1,0 +1,224 @@
+// A checked attention_decode problem as what selection looks up, its plan and its kernel arguments
+// (codegen/describe/attention_decode.py).
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+
+#include "v2src/attention_decode.h"
+#include "v2src/tensor_check.h"
+
+namespace flydsl::attention_decode {
+namespace {
+
+#define FLYDSL_AOT_HEAD_DIMS(qk, v, row_blocks) {qk, v, row_blocks},
+constexpr HeadDims kHeadDims[] = {FLYDSL_AOT_ATTENTION_DECODE_HEAD_DIMS(FLYDSL_AOT_HEAD_DIMS)};
+#undef FLYDSL_AOT_HEAD_DIMS
+
+constexpr int64_t kRowsOfBlock = 16;
+constexpr int64_t kKeysOfTile = 32;
+// Of an MI350X; for queries without a device.
+constexpr uint32_t kComputeUnitsWithoutDevice = 256;
+
+int64_t divided_up(int64_t value, int64_t by) {
+  return value / by + (value % by != 0);
+}
+
+// Row blocks of the instance: 1, 2 or 4, enough for all rows if there is such an instance.
+int64_t row_blocks_of(int64_t group_rows, const HeadDims &dims) {
+  int64_t blocks = 1;
+  while (blocks < dims.row_blocks && blocks * kRowsOfBlock < group_rows) blocks *= 2;
+  return blocks;
+}
+
+uint64_t align_bytes(std::initializer_list<const flydsl_aot_tensor *> tensors) {
+  uint64_t mask = 4096;  // more alignment than that is not told apart
+  for (const flydsl_aot_tensor *tensor : tensors) mask |= alignment_mask(*tensor);
+  return mask & (~mask + 1);
+}
+
+// As many keys as a row of the block table has room for, or fewer if the caller says so.
+int64_t longest_paged(const Params &params) {
+  if (params.k.sizes[kBatch] == 0) return 0;
+  int64_t room = 0;
+  if (__builtin_mul_overflow(params.block_table.sizes[1], params.k.sizes[kSeq], &room))
+    room = INT64_MAX;
+  return params.max_seqlen_k > 0 ? std::min(params.max_seqlen_k, room) : room;
+}
+
+// A bound as the kernel takes it: none of 2^30 or more hides anything from fewer keys.
+int32_t window_bound(int64_t bound) {
+  return static_cast<int32_t>(std::min(bound, kMaxSize));
+}
+
+void set_paging(const Params &params, Kernarg *kernarg) {
+  if (present(params.seqused_k))
+    kernarg->seqused_k = static_cast<const int32_t *>(params.seqused_k.data);
+  if (!present(params.block_table)) return;
+  kernarg->block_table = static_cast<const int32_t *>(params.block_table.data);
+  kernarg->block_table_stride_b = walked_stride(params.block_table, 0);
+  kernarg->block_shift =
+      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(params.k.sizes[kSeq])));
+  kernarg->last_block =
+      static_cast<int32_t>(std::min<int64_t>(params.k.sizes[kBatch] - 1, INT32_MAX));
+}
+
+void set_score_terms(const Params &params, Kernarg *kernarg) {
+  const double scale = static_cast<double>(params.scale);
+  kernarg->scale_log2 = scale == 0 ? 1.0f : static_cast<float>(std::fabs(scale) * M_LOG2E);
+  kernarg->scale_sign = scale == 0 ? 0.0f : scale < 0 ? -1.0f : 1.0f;
+  kernarg->score_terms =
+      params.softcap > 0 || present(params.alibi_slopes) || present(params.sinks);
+  if (params.softcap > 0) {
+    const double cap = static_cast<double>(params.softcap);
+    // Not infinite, since a product of 0 must stay 0.
+    kernarg->softcap_ratio = static_cast<float>(
+        std::min((scale == 0 ? 1 : std::fabs(scale)) / cap, static_cast<double>(FLT_MAX)));
+    kernarg->softcap_log2 = static_cast<float>(cap * M_LOG2E);
+  }
+  if (const flydsl_aot_tensor &slopes = params.alibi_slopes; present(slopes)) {
+    kernarg->alibi_slopes = static_cast<const float *>(slopes.data);
+    kernarg->alibi_stride_b = slopes.rank == 2 ? walked_stride(slopes, 0) : 0;
+    kernarg->alibi_stride_h = walked_stride(slopes, slopes.rank - 1);
+  }
+  if (const flydsl_aot_tensor &sinks = params.sinks; present(sinks)) {
+    kernarg->sinks = static_cast<const float *>(sinks.data);
+    kernarg->sinks_stride_h = walked_stride(sinks, 0);
+  }
+}
+
+}  // namespace
+
+const HeadDims *find_head_dims(int64_t head_dim_qk, int64_t head_dim_v) {
+  for (const HeadDims &dims : kHeadDims) {
+    if (head_dim_qk == dims.qk && head_dim_v == dims.v) return &dims;
+  }
+  return nullptr;
+}
+
+std::string head_dims_list() {
+  std::string list;
+  for (const HeadDims &dims : kHeadDims)
+    list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
+  return list;
+}
+
+Sizes sizes_of(const Params &params) {
+  Sizes sizes{};
+  sizes.batches = params.q.sizes[kBatch];
+  sizes.heads_q = params.q.sizes[kHead];
+  sizes.heads_kv = params.k.sizes[kHead];
+  sizes.seq_q = params.q.sizes[kSeq];
+  sizes.seq_k = present(params.block_table) ? longest_paged(params) : params.k.sizes[kSeq];
+  sizes.head_dim_qk = params.q.sizes[kDim];
+  sizes.head_dim_v = params.v.sizes[kDim];
+  return sizes;
+}
+
+Status check_plan(const Sizes &sizes) {
+  // The least tile of rows makes the most units.
+  const int64_t pairs =
+      sizes.heads_kv * divided_up(sizes.heads_q / sizes.heads_kv * sizes.seq_q, kRowsOfBlock);
+  const int64_t tiles = divided_up(sizes.seq_k, kKeysOfTile);
+  int64_t units = 0;
+  if (__builtin_mul_overflow(tiles, pairs, &units) ||
+      __builtin_mul_overflow(units, sizes.batches, &units) || units >= int64_t{1} << 32) {
+    return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
+                 "B is %lld, ceil(Sk / 32) %lld, key heads times ceil(group rows / 16) %lld; their "
+                 "product must be below 2^32",
+                 static_cast<long long>(sizes.batches), static_cast<long long>(tiles),
+                 static_cast<long long>(pairs));
+  }
+  LinearTiles grid;
+  return linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, 1, &grid);
+}
+
+Problem describe(const Params &params) {
+  Problem problem{};
+  static_cast<Sizes &>(problem) = sizes_of(params);
+  problem.params = &params;
+  problem.empty = empty(params.out);
+  if (problem.empty) return problem;
+  problem.group_rows = problem.heads_q / problem.heads_kv * problem.seq_q;
+  const HeadDims &dims = *find_head_dims(problem.head_dim_qk, problem.head_dim_v);
+  const uint64_t dtype = static_cast<uint64_t>(params.q.dtype);
+  problem.key.op = problem.reduce_key.op = kName;
+  problem.key.functional_key = flydsl_aot_attention_decode_key(
+      dtype, static_cast<uint64_t>(dims.qk), static_cast<uint64_t>(dims.v),
+      static_cast<uint64_t>(row_blocks_of(problem.group_rows, dims)));
+  problem.reduce_key.functional_key = flydsl_aot_attention_decode_key(dtype, 0, 0, 0);
+  problem.key.align_bytes = align_bytes({&params.k, &params.v});
+  problem.reduce_key.align_bytes = align_bytes({&params.out});
+  for (select::Problem *key : {&problem.key, &problem.reduce_key}) {
+    key->seq_q = static_cast<uint64_t>(problem.seq_q);
+    key->seq_k = static_cast<uint64_t>(problem.seq_k);
+  }
+  return problem;
+}
+
+Status plan_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
+               Plan *plan) {
+  const int64_t rows_of_tile = entry.tile[0];
+  const int64_t row_tiles = divided_up(problem.group_rows, rows_of_tile);
+  const int64_t pairs = problem.batches * problem.heads_kv * row_tiles;  // checked: below 2^31
+  const uint64_t units = static_cast<uint64_t>(pairs) *
+                         static_cast<uint64_t>(divided_up(problem.seq_k, entry.tile[1]));
+  const uint64_t resident =
+      uint64_t{compute_units ? compute_units : kComputeUnitsWithoutDevice} * entry.tile[2];
+  plan->workers = static_cast<uint32_t>(std::clamp<uint64_t>(units, 1, resident));
+  plan->row_tiles = static_cast<uint32_t>(row_tiles);
+  plan->rows_of_tile = static_cast<uint32_t>(rows_of_tile);
+  plan->rows_of_slot = static_cast<uint32_t>(std::min(rows_of_tile, problem.group_rows));
+  const uint64_t slots = plan->workers + static_cast<uint64_t>(pairs);
+  plan->head_bytes = slots * plan->rows_of_slot * 4 * sizeof(float);
+  plan->out_bytes =
+      slots * plan->rows_of_slot * static_cast<uint64_t>(problem.head_dim_v) * sizeof(float);
+  plan->grid = {plan->workers, 1, 0};
+  return linear_tiles(problem.seq_q, problem.batches, problem.heads_q, 1, &plan->reduce_grid);
+}
+
+Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
+  const Params &params = *problem.params;
+  Kernarg kernarg{};
+  kernarg.q = params.q.data;
+  kernarg.k = params.k.data;
+  kernarg.v = params.v.data;
+  kernarg.out = params.out.data;
+  const auto set_strides = [](const flydsl_aot_tensor &tensor, int64_t *batch, int64_t *head,
+                              int64_t *seq) {
+    *batch = walked_stride(tensor, kBatch);
+    *head = walked_stride(tensor, kHead);
+    *seq = walked_stride(tensor, kSeq);
+  };
+  set_strides(params.q, &kernarg.q_stride_b, &kernarg.q_stride_h, &kernarg.q_stride_s);
+  set_strides(params.k, &kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s);
+  set_strides(params.v, &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s);
+  set_strides(params.out, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
+  if (present(params.lse)) {
+    kernarg.lse = static_cast<float *>(params.lse.data);
+    set_strides(params.lse, &kernarg.lse_stride_b, &kernarg.lse_stride_h, &kernarg.lse_stride_s);
+  }
+  kernarg.batches = static_cast<uint32_t>(problem.batches);
+  kernarg.heads_kv = static_cast<uint32_t>(problem.heads_kv);
+  kernarg.heads_per_kv = static_cast<uint32_t>(problem.heads_q / problem.heads_kv);
+  kernarg.seq_q = static_cast<int32_t>(problem.seq_q);
+  kernarg.seq_k = static_cast<int32_t>(problem.seq_k);
+  kernarg.head_dim_qk = static_cast<uint32_t>(problem.head_dim_qk);
+  kernarg.head_dim_v = static_cast<uint32_t>(problem.head_dim_v);
+  kernarg.row_tiles = plan.row_tiles;
+  kernarg.rows_of_tile = plan.rows_of_tile;
+  kernarg.rows_of_slot = plan.rows_of_slot;
+  kernarg.workers = plan.workers;
+  kernarg.reduce_grid_x = plan.reduce_grid.grid_x;
+  kernarg.window_left = window_bound(params.mask.left);
+  kernarg.window_right = window_bound(params.mask.right);
+  // Without an anchor it counts for ALiBi only.
+  kernarg.bottom_right = params.mask.anchor != FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  set_paging(params, &kernarg);
+  set_score_terms(params, &kernarg);
+  kernarg.partial_heads = params.workspace;
+  kernarg.partial_outs = static_cast<char *>(params.workspace) + plan.head_bytes;
+  return kernarg;
+}
+
+}  // namespace flydsl::attention_decode
