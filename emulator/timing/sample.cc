@@ -39,6 +39,9 @@ class Chooser {
       if (!may_measure() || !know({0, period})) break;
       ++looks;
       if (difference(work_[0], work_[period]) > limits_.constant_tolerance) continue;
+      // Nothing changes within it: neighbours that do equal work, as heads dealt to the XCDs in turn.
+      if (!know({0, period / 2})) break;
+      if (difference(work_[0], work_[period / 2]) <= limits_.constant_tolerance) continue;
       ++tried;
       set_period(x, period);
       if (fits()) return rule_;

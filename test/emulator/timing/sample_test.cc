@@ -134,6 +134,17 @@ TEST(Sample, ThePeriodOfAFlattenedAxisIsFound) {
   }
 }
 
+// Neighbours do equal work: 8 XCDs, on each of which 4 heads take turns, and then the next 4.
+TEST(Sample, ThePeriodOfGroupsOfHeadsIsFound) {
+  for (const uint32_t tiles : {16u, 64u}) {
+    const Chosen c = choose({{tiles * 256, 1, 1}}, [&](uint32_t x, uint32_t, uint32_t) {
+      return 200 + 100.0 * (tiles - x / 32 % tiles);
+    });
+    EXPECT_FALSE(c.rule.scattered) << tiles;
+    EXPECT_LT(c.sum_error, 0.01) << tiles;
+  }
+}
+
 // The same with sequences of different lengths behind the heads.
 TEST(Sample, APeriodBesideAnotherAxis) {
   const Chosen c = choose({{16 * 12, 20, 1}}, [](uint32_t x, uint32_t y, uint32_t) {
