@@ -39,6 +39,12 @@ class Line {
     int64_t dv = chance(0.7) ? d : random_.between(1, large ? 512 : 256);
     if (d == 192 && chance(0.3)) dv = 128;
     dv = std::min<int64_t>(dv, 512);
+    if (chance(0.03)) {  // rows enough for the instances that want many
+      batches_ = heads_q_ = heads_kv_ = 1;
+      seq_q_ = one_of_numbers({2048, 4096}) + random_.between(0, 40);
+      seq_k_ = length(200);
+      d = dv = 128;
+    }
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);

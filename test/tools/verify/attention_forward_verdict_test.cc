@@ -191,7 +191,8 @@ TEST(AttentionForwardCases, DroppingAFeatureIsFound) {
   for (const std::string &line :
        select_cases(case_lines("shipped", kAttentionForwardCases), "smoke", "")) {
     const AttentionSpec spec = parse_attention_spec(line);
-    if (!spec.expect.empty()) continue;
+    // The longest would take most of the time.
+    if (!spec.expect.empty() || spec.base.score_count() > 200000) continue;
     const AttentionCase c = build_attention_case(spec);
     const AttentionReference reference = reference_of(c);
     EXPECT_EQ(judge(c, rounded(c, reference), reference).fault, "") << spec.name;
