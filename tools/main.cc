@@ -109,15 +109,20 @@ int run(int argc, char **argv) {
       "bench",
       "What an operator would cost: the emulator's timing model, always labelled modelled");
   BenchArguments bench_arguments;
+  const CLI::Validator not_empty(
+      [](const std::string &text) { return std::string(text.empty() ? "is empty" : ""); }, "");
   bench->add_option("OP", bench_arguments.problem.op, "operator");
   add_problem_options(bench, bench_arguments.open, bench_arguments.problem);
   bench->add_flag("--json", bench_arguments.json, "one JSON object");
-  bench->add_option("--report", bench_arguments.report_folder,
-                    "folder for report.html, report.json, annotated.txt and roofline.png");
-  bench->add_option(
-      "--peers", bench_arguments.peers,
-      "others on the same problem under the same model: aiter, triton, flydsl, "
-      "comma-separated; FLYDSL_AOT_PEERS_DIR names test/emulator/peers of a checkout");
+  bench
+      ->add_option("--report", bench_arguments.report_folder,
+                   "folder for report.html, report.json, annotated.txt and roofline.png")
+      ->check(not_empty);
+  bench
+      ->add_option("--peers", bench_arguments.peers,
+                   "others on the same problem under the same model: aiter, triton, flydsl, "
+                   "comma-separated; FLYDSL_AOT_PEERS_DIR names test/emulator/peers of a checkout")
+      ->check(not_empty);
   bench->footer(operators + exits);
   bench->require_subcommand(0, 1);
   bool bench_json = false;

@@ -251,6 +251,8 @@ class ModelTest(ToolTest):
         self.refused(BAD, ["cuda", "aiter, triton, flydsl"], *shapes(), "--peers=cuda")
         self.refused(BAD, "twice", *shapes(), "--peers=aiter,aiter")
         self.refused(BAD, "''", *shapes(), "--peers=aiter,")
+        for option in ("--peers", "--report"):
+            self.refused(BAD, [option, "empty"], *shapes(), option, "")
         self.refused(BAD, ["timing.py", "FLYDSL_AOT_PEERS_DIR"], *shapes(), "--peers=aiter",
                      FLYDSL_AOT_PEERS_DIR=str(self.folder))
         self.refused(UNSUPPORTED, "UNSUPPORTED_SIZE", *shapes("1x1x2147483648x64"))

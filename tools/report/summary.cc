@@ -62,6 +62,8 @@ std::string summary_text(const TimingReport &report) {
                           hypothesis.bytes_per_clock.c_str(), duration(hypothesis.seconds).c_str(),
                           hypothesis.tflops));
   }
+  if (!report.lds_hypotheses.empty())
+    line("", "each with the clock fitted for it, so that 256 can be slower than 128");
   line("simulated", report.extrapolation);
   line("label", provenance(report));
   return text;
