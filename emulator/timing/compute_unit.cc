@@ -16,8 +16,6 @@ namespace {
 using checks::HazardInfo;
 using checks::Units;
 
-constexpr uint32_t kSimds = 4;
-
 // A copy whose data comes back: it still has to be written to LDS.
 struct Landing {
   double clock;

@@ -11,12 +11,10 @@
 #include "emulator/timing/memory_path.h"
 #include "emulator/timing/memory_system.h"
 #include "emulator/timing/schedule.h"
+#include "emulator/timing/units.h"
 
 namespace flydsl::emu::timing {
 namespace {
-
-// MI355X data sheet: 8 TB/s; 2.5 PFLOP/s at 2.4 GHz on 256 compute units.
-constexpr double kHbmPeakBytesPerSecond = 8e12, kDenseBf16FlopsPerClock = 4096;
 
 // What the compute unit and its memory say about one sample.
 struct Simulated {
@@ -77,7 +75,7 @@ class Modeller {
     // beyond the L2: a first estimate from the representative work-group.
     const Simulated first = simulate(typical, constants_, constants_.clock_max_hz);
     const double clock_hz =
-        effective_clock_hz(constants_, first.unit.matrix_busy / (constants_.simds * first.clocks));
+        effective_clock_hz(constants_, first.unit.matrix_busy / (kSimds * first.clocks));
 
     std::map<uint64_t, Simulated> by_work;
     std::vector<const Simulated *> samples;
@@ -100,7 +98,7 @@ class Modeller {
     result.idle = schedule.idle;
 
     const double unit_clocks = schedule.clocks * launch_.facts.compute_units;
-    const double matrix = matrix_busy_ / (constants_.simds * unit_clocks);
+    const double matrix = matrix_busy_ / (kSimds * unit_clocks);
     result.clock_hz = effective_clock_hz(constants_, matrix);
     const double hbm_seconds = result.hbm_bytes / constants_.hbm_bytes_per_second;
     const double busy_seconds = schedule.clocks / result.clock_hz;
@@ -112,8 +110,8 @@ class Modeller {
     const double device_clocks_per_s = launch_.facts.compute_units * constants_.clock_max_hz;
     result.peak_flops =
         device_clocks_per_s * (ideal_matrix_clocks_ > 0 ? result.matrix_flops / ideal_matrix_clocks_
-                                                        : kDenseBf16FlopsPerClock);
-    result.peak_hbm_bytes_per_second = kHbmPeakBytesPerSecond;
+                                                        : constants_.matrix_peak_16_bit);
+    result.peak_hbm_bytes_per_second = constants_.hbm_peak_bytes_per_second;
     result.extrapolation = extrapolation(schedule.averaged);
 
     const double typical_clocks = samples[representative]->clocks;
@@ -262,14 +260,14 @@ class Modeller {
       clocks += units * (s.clocks + start_clocks());
       matrix_busy_ += units * s.unit.matrix_busy;
       ideal_matrix_clocks_ +=
-          weights[n] * ideal_matrix_clocks(*launch_.program, launch_.samples[n]);
+          weights[n] * ideal_matrix_clocks(*launch_.program, launch_.samples[n], constants_);
       result.matrix_flops += weights[n] * double(launch_.samples[n].mfma_flops);
       result.hbm_bytes += weights[n] * s.hbm_bytes;
       result.l2_bytes += weights[n] * s.l2_bytes;
-      result.matrix += units * s.unit.matrix_busy / constants_.simds;
-      result.vector += units * s.unit.vector_busy / constants_.simds;
-      result.transcendental += units * s.unit.transcendental_busy / constants_.simds;
-      result.scalar += units * s.unit.scalar_busy / constants_.simds;
+      result.matrix += units * s.unit.matrix_busy / kSimds;
+      result.vector += units * s.unit.vector_busy / kSimds;
+      result.transcendental += units * s.unit.transcendental_busy / kSimds;
+      result.scalar += units * s.unit.scalar_busy / kSimds;
       result.lds += units * s.unit.lds_busy;
       result.vector_memory += units * s.unit.vector_memory_busy;
     }
@@ -337,6 +335,7 @@ MemoryProfile memory_profile(const RecordedLaunch &launch, const Constants &cons
   for (size_t n = 0; n < launch.streams.size(); ++n)
     streams.compute_units[n % streams.compute_units.size()].push_back(&launch.streams[n]);
   for (const GroupTrace &group : launch.other_xcds) streams.other_xcds.push_back(&group);
+  streams.xcds = launch.facts.xcds;
   streams.footprint_bytes = launch.footprint_bytes;
   return profile_memory(streams, launch.program->ops.size(), constants);
 }

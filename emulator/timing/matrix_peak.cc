@@ -11,18 +11,17 @@ struct Rate {
   double peak = 1;   // FLOP a clock and compute unit
 };
 
-// MI355X data sheet: dense 2.5 PFLOP/s of bf16 and fp16, 5 of fp8 and int8, 10 of fp6 and fp4, 157.3
-// TFLOP/s of fp32, 78.6 of fp64, at 2.4 GHz on 256 compute units.
-double peak_of(const std::string &inputs, const Op &op) {
+double peak_of(const std::string &inputs, const Op &op, const Constants &c) {
   const auto has = [&](const char *type) { return inputs.find(type) != std::string::npos; };
-  if (has("f8f6f4")) return op.cbsz >= 2 && op.blgp >= 2 ? 16384 : 8192;
-  if (has("fp8") || has("bf8") || has("i8")) return 8192;
-  if (has("f16")) return 4096;
-  if (has("f64")) return 128;
-  return 256;
+  if (has("f8f6f4"))
+    return op.cbsz >= 2 && op.blgp >= 2 ? c.matrix_peak_4_bit : c.matrix_peak_8_bit;
+  if (has("fp8") || has("bf8") || has("i8")) return c.matrix_peak_8_bit;
+  if (has("f16")) return c.matrix_peak_16_bit;
+  if (has("f64")) return c.matrix_peak_fp64;
+  return c.matrix_peak_fp32;
 }
 
-Rate rate_of(const Program &program, uint32_t index) {
+Rate rate_of(const Program &program, uint32_t index, const Constants &constants) {
   const std::string text = program.text_of(index);
   const std::string mnemonic = text.substr(0, text.find(' '));
   const bool sparse = mnemonic.rfind("v_smfmac", 0) == 0;
@@ -38,20 +37,21 @@ Rate rate_of(const Program &program, uint32_t index) {
   if (std::sscanf(mnemonic.c_str() + shape, "_%ub", &blocks) != 1) blocks = 1;
   Rate rate;
   rate.flops = 2.0 * m * n * k * blocks;
-  rate.peak = peak_of(mnemonic.substr(shape), program.ops[index]) * (sparse ? 2 : 1);
+  rate.peak = peak_of(mnemonic.substr(shape), program.ops[index], constants) * (sparse ? 2 : 1);
   return rate;
 }
 
 }  // namespace
 
-double ideal_matrix_clocks(const Program &program, const GroupTrace &group) {
+double ideal_matrix_clocks(const Program &program, const GroupTrace &group,
+                           const Constants &constants) {
   std::vector<uint64_t> count(program.ops.size());
   for (const WaveTrace &wave : group.waves)
     for (const uint32_t step : wave.steps) ++count[step & ~kNoLanes];
   double clocks = 0;
   for (uint32_t op = 0; op < count.size(); ++op)
     if (count[op]) {
-      const Rate rate = rate_of(program, op);
+      const Rate rate = rate_of(program, op, constants);
       clocks += double(count[op]) * rate.flops / rate.peak;
     }
   return clocks;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "emulator/engine/program_impl.h"
+#include "emulator/timing/constants.h"
 #include "emulator/timing/trace.h"
 
 namespace flydsl::emu::timing {
 
 // Clocks of a compute unit on which every matrix instruction runs at the dense peak of its input
 // type; a shape at half rate does not lower the peak.
-double ideal_matrix_clocks(const Program &program, const GroupTrace &group);
+double ideal_matrix_clocks(const Program &program, const GroupTrace &group,
+                           const Constants &constants);
 
 }  // namespace flydsl::emu::timing

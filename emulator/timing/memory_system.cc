@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "emulator/timing/cache_tags.h"
+#include "emulator/timing/units.h"
 
 namespace flydsl::emu::timing {
 namespace {
@@ -73,7 +74,7 @@ class Levels {
  public:
   Levels(const MemoryStreams &streams, const Constants &constants, size_t op_count)
       : l2_(constants.l2_bytes, constants.l2_ways, kLineBytes),
-        mall_(constants.mall_bytes / constants.xcds, constants.l2_ways, kLineBytes),
+        mall_(constants.mall_bytes / streams.xcds, constants.l2_ways, kLineBytes),
         counts_(op_count) {
     for (size_t n = 0; n < streams.compute_units.size(); ++n) {
       l1_.emplace_back(constants.l1_bytes, constants.l1_ways, kLineBytes);
@@ -90,8 +91,7 @@ class Levels {
     double waves = 0;
     if (!streams.compute_units.empty())
       for (const GroupTrace *group : streams.compute_units[0]) waves += double(group->waves.size());
-    late_steps_ =
-        constants.hbm_latency / (std::max(waves / constants.simds, 1.0) * constants.slot_clocks);
+    late_steps_ = constants.hbm_latency / (std::max(waves / kSimds, 1.0) * constants.slot_clocks);
   }
 
   void request(const Event &event, const GroupTrace &group, bool first_stream) {
@@ -167,8 +167,8 @@ class Levels {
 }  // namespace
 
 std::vector<double> memory_profile_key(const Constants &c) {
-  return {c.l1_bytes,   c.l1_ways, c.scalar_cache_bytes, c.l2_bytes, c.l2_ways,
-          c.mall_bytes, c.xcds,    c.hbm_latency,        c.simds,    c.slot_clocks};
+  return {c.l1_bytes, c.l1_ways,    c.scalar_cache_bytes, c.l2_bytes,
+          c.l2_ways,  c.mall_bytes, c.hbm_latency,        c.slot_clocks};
 }
 
 MemoryProfile profile_memory(const MemoryStreams &streams, size_t op_count,

@@ -41,6 +41,7 @@ struct MemoryStreams {
   // Work-groups that run on the other XCDs meanwhile, one for each, beside the first of
   // `compute_units`: what they touch, too, comes from HBM once and from the MALL otherwise.
   std::vector<const GroupTrace *> other_xcds;
+  uint32_t xcds = 8;  // that share the MALL
   // Bytes of all memory that the launch may touch. What fits the MALL is there from the launch
   // before: benchmarks repeat a launch on the same data.
   double footprint_bytes = 0;

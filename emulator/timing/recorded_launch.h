@@ -18,7 +18,8 @@ struct LaunchFacts {
   std::string kernel;
   std::string target;  // "gfx950:sramecc+:xnack-"
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
-  uint32_t compute_units = 0, xcds = 8;
+  uint32_t compute_units = 0;  // as the device model says
+  uint32_t xcds = 8;           // CDNA 4 white paper
   ComputeUnitResources unit;
   GroupResources group;
 };

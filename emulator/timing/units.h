@@ -11,6 +11,8 @@
 
 namespace flydsl::emu::timing {
 
+constexpr uint32_t kSimds = 4;  // of a compute unit: ISA
+
 // First come, first served, with a bounded number of requests of each SIMD that wait. (One bound for
 // all SIMDs would be unfair: the one whose slot begins right after a request is served would take each
 // free place.) Times are clocks.
@@ -43,7 +45,7 @@ class Pipe {
     std::vector<double> starts;  // of the last requests: the oldest must have begun
     size_t next = 0;
   };
-  Waiting waiting_[4];
+  Waiting waiting_[kSimds];
   double free_ = 0, busy_ = 0;
 };
 

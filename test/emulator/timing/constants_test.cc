@@ -72,7 +72,7 @@ TEST_F(ConstantsFile, RefusesWhatItDoesNotUnderstand) {
               {"lds_latency 1x\n", "'1x' is no value for lds_latency"},
               {"lds_latency nan\n", "'nan' is no value"},
               {"lds_latency -1\n", "'-1' is no value"},
-              {"xcds 0\n", "'0' is no value for xcds: 0.16 to 400 is"},
+              {"vm_limit 0\n", "'0' is no value for vm_limit: 1.26 to 3150 is"},
               {"hbm_bytes_per_second 1e-300\n", "'1e-300' is no value"},
               {"icache_bytes 1e300\n", "'1e300' is no value"},
               {"hbm_latency 1e9\n", "'1e9' is no value for hbm_latency: 0 or 18 to 45000 is"}};

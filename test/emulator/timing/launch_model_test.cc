@@ -150,6 +150,14 @@ TEST_F(ModelledLaunch, FlopsAndShareOfPeakByHand) {
   EXPECT_EQ(m.occupancy.groups_per_compute_unit, 2u);
   EXPECT_EQ(m.occupancy.waves_per_simd, 2u);
   EXPECT_EQ(m.idle, 0);
+  // The peaks are constants like others, and part of no time.
+  constants_.matrix_peak_16_bit *= 2;
+  constants_.hbm_peak_bytes_per_second *= 2;
+  const LaunchModel faster = model();
+  EXPECT_EQ(faster.seconds, m.seconds);
+  EXPECT_DOUBLE_EQ(faster.peak_flops, 2 * m.peak_flops);
+  EXPECT_DOUBLE_EQ(faster.share_of_peak, m.share_of_peak / 2);
+  EXPECT_EQ(faster.peak_hbm_bytes_per_second, 2 * m.peak_hbm_bytes_per_second);
 }
 
 TEST_F(ModelledLaunch, MoreWorkNeverTakesLess) {
