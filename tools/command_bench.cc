@@ -8,6 +8,7 @@
 #include "tools/peers.h"
 #include "tools/report/chrome_trace.h"
 #include "tools/report/html.h"
+#include "tools/report/launches.h"
 #include "tools/report/listing.h"
 #include "tools/report/png.h"
 #include "tools/report/roofline.h"
@@ -70,8 +71,9 @@ void command_bench(const BenchArguments &arguments) {
     std::printf("%s\n", json.dump().c_str());
     return;
   }
-  std::printf("%-11s%s\n%s%s", "device", describe_device(library.info()).c_str(),
-              summary_text(report).c_str(), peers_text(report).c_str());
+  std::printf("%-11s%s\n%s%s%s", "device", describe_device(library.info()).c_str(),
+              summary_text(report).c_str(), launches_text(report).c_str(),
+              peers_text(report).c_str());
   if (!arguments.report_folder.empty())
     std::printf("%-11s%s/report.html\n", "report", arguments.report_folder.c_str());
 }
@@ -81,14 +83,15 @@ void command_trace(const TraceArguments &arguments) {
   LibraryHandle library;
   library.open(arguments.open);
   const EmulatorLibrary emulator(library);
-  const TimingReport report =
-      parse_timing_report(model_launch(library, emulator, bound, /*detail=*/true));
+  const Json json = model_launch(library, emulator, bound, /*detail=*/true);
+  const TimingReport report = parse_timing_report(only_longest_launch(json));
+  const std::string which = which_launch(parse_timing_report(json));
   write_file("-o", arguments.file, chrome_trace(report, arguments.events));
   const bool all = !report.timeline_truncated && report.timeline.size() <= arguments.events;
   std::printf(
-      "%-11s%s of one compute unit, %s\n%-11s%s\n%-11s%s (open with https://ui.perfetto.dev or "
+      "%-11s%s%s of one compute unit, %s\n%-11s%s\n%-11s%s (open with https://ui.perfetto.dev or "
       "chrome://tracing)\n",
-      "timeline", report.kernel.c_str(),
+      "timeline", report.kernel.c_str(), which.empty() ? "" : (" (" + which + ")").c_str(),
       all ? "whole" : ("the first " + std::to_string(arguments.events) + " instructions").c_str(),
       "label", provenance(report).c_str(), "trace", arguments.file.c_str());
 }

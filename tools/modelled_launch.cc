@@ -6,6 +6,7 @@
 
 #include "tools/exit_status.h"
 #include "tools/random_data.h"
+#include "tools/report/launches.h"
 
 namespace flydsl::tools {
 namespace {
@@ -64,13 +65,29 @@ std::string fill_inputs(Memory &memory, BoundProblem &bound) {
   return text;
 }
 
+// What the model says about the thread's last `count` launches.
+Json timing_of(const EmulatorLibrary &emulator, uint64_t count, bool detail) {
+  const auto recent_timing = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_recent_timing);
+  const auto last_error = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_last_error);
+  const auto timing = [&](uint64_t index, bool with_detail) {
+    const char *text = recent_timing(count - 1 - index, with_detail ? 1 : 0);
+    if (!text || !text[0]) throw ToolError(kExitFailure, std::string("no timing: ") + last_error());
+    return Json::parse(text);
+  };
+  if (count == 0) throw ToolError(kExitFailure, "no timing: the call launched nothing");
+  std::vector<Json> launches;
+  for (uint64_t i = 0; i < count; ++i) launches.push_back(timing(i, false));
+  const size_t longest = longest_launch(launches);
+  return join_launches(launches, detail ? timing(longest, true) : launches[longest]);
+}
+
 }  // namespace
 
 Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
                   BoundProblem &bound, bool detail) {
   const auto begin = std::chrono::steady_clock::now();
   const auto set_timing = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_set_timing);
-  const auto last_timing = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_last_timing);
+  const auto launch_count = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_launch_count);
   const auto last_error = FLYDSL_EMULATOR_FUNCTION(emulator, flydsl_emu_last_error);
   Problem &problem = *bound.problem;
   flydsl_aot_query_result result{};
@@ -91,11 +108,10 @@ Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
   const std::string data = fill_inputs(memory, bound);
 
   if (set_timing("sample") != 0) throw ToolError(kExitFailure, last_error());
+  const uint64_t launched_before = launch_count();
   check(problem.launch(library.get()), bound.op->name);
   check(flydsl_aot_device_synchronize(library.get()), bound.op->name);
-  const char *text = last_timing(detail ? 1 : 0);
-  if (!text || !text[0]) throw ToolError(kExitFailure, std::string("no timing: ") + last_error());
-  Json json = Json::parse(text);
+  Json json = timing_of(emulator, launch_count() - launched_before, detail);
   set_timing("off");
 
   json["operator"] = bound.op->name;

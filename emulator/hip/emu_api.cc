@@ -14,7 +14,8 @@ namespace flydsl::emu::hip {
 namespace {
 
 // Plain data, as in error_api.cc.
-thread_local uint64_t t_last_launch = 0;
+thread_local uint64_t t_launch_count = 0;
+thread_local uint64_t t_launch_numbers[kRememberedLaunches];  // number n is at n % size
 thread_local char t_fault_text[4096];
 
 // The most recent launches of all threads, by number: a thread-local pointer would need a
@@ -52,17 +53,24 @@ void remember_launch(std::shared_ptr<const LaunchRecord> record,
                      std::shared_ptr<const Completion> completion) {
   Launches &all = launches();
   std::lock_guard<std::mutex> lock(all.mutex);
-  all.entries.erase(t_last_launch);
-  t_last_launch = ++all.last;
-  all.entries[t_last_launch] = {std::move(record), std::move(completion)};
+  uint64_t &number = t_launch_numbers[t_launch_count++ % kRememberedLaunches];
+  all.entries.erase(number);
+  number = ++all.last;
+  all.entries[number] = {std::move(record), std::move(completion)};
   if (all.entries.size() > Launches::kMost) all.entries.erase(all.entries.begin());
 }
 
-std::shared_ptr<const LaunchRecord> last_launch() {
+uint64_t launch_count() {
+  return t_launch_count;
+}
+
+std::shared_ptr<const LaunchRecord> recent_launch(uint64_t back) {
+  if (back >= std::min(t_launch_count, kRememberedLaunches)) return nullptr;
+  const uint64_t number = t_launch_numbers[(t_launch_count - 1 - back) % kRememberedLaunches];
   Launches::Entry launch;
   {
     std::lock_guard<std::mutex> lock(launches().mutex);
-    const auto found = launches().entries.find(t_last_launch);
+    const auto found = launches().entries.find(number);
     if (found == launches().entries.end()) return nullptr;
     launch = found->second;
   }
@@ -119,7 +127,7 @@ FLYDSL_EMU_EXPORT int flydsl_emu_benchmark(flydsl_emu_benchmark_result *result) 
 
 FLYDSL_EMU_EXPORT int flydsl_emu_last_dispatch(flydsl_emu_dispatch *result) {
   if (result == nullptr || result->struct_size < sizeof result->struct_size) return 1;
-  const std::shared_ptr<const LaunchRecord> launch = last_launch();
+  const std::shared_ptr<const LaunchRecord> launch = recent_launch(0);
   if (!launch) return 1;
   const flydsl::emu::DispatchResult &counts = launch->result;
   const flydsl_emu_dispatch all = {sizeof all, counts.wave_instructions, counts.mfma_flops,

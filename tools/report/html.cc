@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/report/format.h"
+#include "tools/report/launches.h"
 #include "tools/report/listing.h"
 #include "tools/report/roofline.h"
 #include "tools/report/summary.h"
@@ -43,7 +44,7 @@ std::string peers_table(const TimingReport &report) {
             escape_markup(kernel) + "</td></tr>\n";
   };
   row("flydsl_aot", duration(report.seconds), format("%.1f", report.problem_tflops), "1.000",
-      report.kernel);
+      kernel_names(report));
   for (const PeerReport &peer : report.peers) {
     if (!peer.refused.empty()) {
       row(peer.peer, "-", "-", "-", peer.refused);
@@ -86,20 +87,25 @@ std::string listing_table(const TimingReport &report) {
 }  // namespace
 
 std::string html_report(const TimingReport &report) {
-  const std::string title = escape_markup(report.kernel);
+  const std::string title = escape_markup(kernel_names(report));
+  const std::string which = which_launch(report);
+  const std::string of_launch =
+      which.empty() ? "" : " (" + escape_markup(report.kernel + ", " + which) + ")";
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>modelled: " +
       title + "</title>\n<style>" + kStyle + "</style>\n</head>\n<body>\n<h1>" + title +
       "</h1>\n<p class=\"label\">" + escape_markup(provenance(report)) + "</p>\n";
-  page += "<pre>" + escape_markup(summary_text(report)) + "</pre>\n";
+  page += "<pre>" + escape_markup(summary_text(report) + launches_text(report)) + "</pre>\n";
   if (!report.peers.empty())
     page += "<h2>Others on the same problem, modelled</h2>\n" + peers_table(report);
-  page += "<h2>Busy, share of the time of a working compute unit, modelled</h2>\n" +
-          bars(report.utilisation);
-  page += "<h2>Why waves did not issue, share of wave-slots, modelled</h2>\n" + bars(report.stalls);
+  page += "<h2>Busy, share of the time of a working compute unit, modelled" + of_launch +
+          "</h2>\n" + bars(report.utilisation);
+  page += "<h2>Why waves did not issue, share of wave-slots, modelled" + of_launch + "</h2>\n" +
+          bars(report.stalls);
   page += "<h2>Roofline, modelled</h2>\n" + svg(roofline(report));
   if (!report.profile.empty()) {
-    page += "<h2>Instructions, one compute unit, modelled</h2>\n" + listing_table(report);
+    page += "<h2>Instructions, one compute unit, modelled" + of_launch + "</h2>\n" +
+            listing_table(report);
   }
   return page + "</body>\n</html>\n";
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/report/format.h"
+#include "tools/report/launches.h"
 #include "tools/report/summary.h"
 
 namespace flydsl::tools {
@@ -28,8 +29,9 @@ std::string stall_reasons(const ProfiledOperation &operation) {
 
 std::string annotated_listing(const TimingReport &report) {
   const double total = total_stall_clocks(report);
+  const std::string which = which_launch(report);
   std::string text =
-      "; " + report.kernel + "\n; " + provenance(report) +
+      "; " + report.kernel + (which.empty() ? "" : ", " + which) + "\n; " + provenance(report) +
       "\n; of one compute unit, all its waves: how often each instruction issued, the "
       "clocks that waves waited at it,\n; their share of all waiting, and why\n";
   text += format("; %8s %12s %7s  %-8s %-56s %s\n", "issued", "stall clocks", "share", "offset",

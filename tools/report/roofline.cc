@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tools/report/format.h"
+#include "tools/report/launches.h"
 #include "tools/report/summary.h"
 
 namespace flydsl::tools {
@@ -37,7 +38,8 @@ std::vector<Point> points_of(const TimingReport &report) {
     points.push_back({peer.peer, intensity(peer.matrix_flops, peer.hbm_bytes),
                       peer.matrix_flops / peer.seconds * 1e-12, kPeer, true});
   }
-  points.push_back({"this launch", ours, report.tflops, kOurs, true});
+  points.push_back(
+      {report.launches.empty() ? "this launch" : "this call", ours, report.tflops, kOurs, true});
   // Nothing to show on a logarithmic axis.
   std::erase_if(points, [](const Point &point) { return !(point.tflops > 0); });
   return points;
@@ -97,7 +99,7 @@ Drawing roofline(const TimingReport &report) {
   const Axis y = axis_over(least_y, peak * 1.5, kBottom, kTop);
 
   Drawing drawing{kWidth, kHeight, {}, {}, {}};
-  drawing.labels.push_back({kLeft, 28, "Roofline, modelled: " + report.kernel, 15});
+  drawing.labels.push_back({kLeft, 28, "Roofline, modelled: " + kernel_names(report), 15});
   add_grid(drawing, x, y);
   // The bandwidth roof enters at the left edge or at the bottom, whichever it meets first.
   const double start = std::max(x.low, y.low / slope);

@@ -1,6 +1,7 @@
 #include "tools/report/summary.h"
 
 #include "tools/report/format.h"
+#include "tools/report/launches.h"
 
 namespace flydsl::tools {
 namespace {
@@ -74,7 +75,7 @@ std::string peers_text(const TimingReport &report) {
   std::string text = format("\n%-12s %12s %12s %12s  %s\n", "modelled", "time", "TFLOP/s",
                             "ours/theirs", "kernel");
   text += format("%-12s %12s %12.1f %12s  %s\n", "flydsl_aot", duration(report.seconds).c_str(),
-                 report.problem_tflops, "1.000", report.kernel.c_str());
+                 report.problem_tflops, "1.000", kernel_names(report).c_str());
   for (const PeerReport &peer : report.peers) {
     if (!peer.refused.empty()) {
       text += format("%-12s %12s %12s %12s  %s\n", peer.peer.c_str(), "-", "-", "-",

@@ -100,6 +100,22 @@ void read_detail(const Json &json, TimingReport &report) {
   report.timeline_truncated = json.value("timeline_truncated", false);
 }
 
+void read_launches(const Json &json, TimingReport &report) {
+  for (const Json &entry : list(json, "launches")) {
+    LaunchReport launch;
+    launch.kernel = text(entry, "kernel");
+    read_extent(entry, "grid", launch.grid);
+    launch.seconds = number(entry, "seconds");
+    launch.tflops = number(entry, "tflops");
+    launch.hbm_gb_per_s = number(entry, "hbm_gb_per_s");
+    report.launches.push_back(std::move(launch));
+  }
+  report.longest = count(json, "longest_launch");
+  if (report.longest >= report.launches.size())
+    fail("has 'longest_launch' " + std::to_string(report.longest) + " of " +
+         std::to_string(report.launches.size()));
+}
+
 void read_problem(const Json &json, TimingReport &report) {
   report.op = text(json, "operator");
   report.backend = text(json, "backend");
@@ -163,6 +179,7 @@ TimingReport parse_timing_report(const Json &json) {
     report.lds_hypotheses.push_back({name, number(value, "seconds"), number(value, "tflops")});
   report.stalls = largest_first(named_values(json, "stalls"));
   if (json.contains("profile")) read_detail(json, report);
+  if (json.contains("launches")) read_launches(json, report);
   if (json.contains("operator")) read_problem(json, report);
   return report;
 }

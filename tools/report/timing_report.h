@@ -1,4 +1,4 @@
-// The timing model's JSON about one launch, checked and as a struct. The model defines what each
+// The timing model's JSON about one launch or the launches of a call, checked and as a struct. The model defines what each
 // value means: emulator/timing/README.md.
 #pragma once
 
@@ -44,6 +44,14 @@ struct PeerReport {
   double matrix_flops = 0, hbm_bytes = 0;
 };
 
+// One of several launches of a call.
+struct LaunchReport {
+  std::string kernel;
+  uint64_t grid[3] = {};
+  double seconds = 0, tflops = 0, hbm_gb_per_s = 0;
+};
+
+// Of a call with several launches: report/launches.h says which members are of all together.
 struct TimingReport {
   std::string kernel, arch, constants_hash, extrapolation;
   uint64_t grid[3] = {}, block[3] = {};
@@ -60,6 +68,8 @@ struct TimingReport {
   std::vector<ProfiledOperation> profile;
   std::vector<TimelineEvent> timeline;
   bool timeline_truncated = false;
+  std::vector<LaunchReport> launches;  // in order; empty if there was one
+  size_t longest = 0;                  // of `launches`
 
   // What the command adds about the problem; empty or 0 in a report of the model alone.
   std::string op, backend, data;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "test/emulator/hip/client_api.h"
 
@@ -26,6 +27,15 @@ int set_timing(const char *mode) {
 std::string last_timing(int detail) {
   static auto *const function = find_function<const char *(int)>("flydsl_emu_last_timing");
   return function(detail);
+}
+std::string recent_timing(uint64_t back) {
+  static auto *const function =
+      find_function<const char *(uint64_t, int)>("flydsl_emu_recent_timing");
+  return function(back, 0);
+}
+uint64_t launch_count() {
+  static auto *const function = find_function<uint64_t()>("flydsl_emu_launch_count");
+  return function();
 }
 std::string reason() {
   return hip().flydsl_emu_last_error();
@@ -149,6 +159,32 @@ TEST_F(Timing, ProfileAndTimeline) {
   for (const char *key : {"profile", "timeline", "timeline_truncated", "representative"})
     json.erase(key);
   EXPECT_EQ(json, nlohmann::json::parse(last_timing(0)));
+}
+
+TEST_F(Timing, TheLastSixteenLaunchesAreKept) {
+  setenv("FLYDSL_EMU_TIMING", path_.c_str(), 1);
+  const uint64_t before = launch_count();
+  for (int i = 0; i < 17; ++i) {
+    // Constants that tell the launches apart.
+    std::ofstream(path_ + ".constants") << "mall_latency " << 1000 + i << "\n";
+    setenv("FLYDSL_EMU_TIMING_CONSTANTS", (path_ + ".constants").c_str(), 1);
+    (void)run();
+  }
+  EXPECT_EQ(launch_count() - before, 17u);
+  const std::vector<std::string> all = lines();
+  ASSERT_EQ(all.size(), 17u);
+  EXPECT_NE(all[15], all[16]);
+  for (size_t back = 0; back < 16; ++back) EXPECT_EQ(recent_timing(back), all[16 - back]) << back;
+  EXPECT_EQ(recent_timing(16), "");
+  EXPECT_NE(reason().find("at most 16 are kept"), std::string::npos) << reason();
+  EXPECT_EQ(recent_timing(~uint64_t{0}), "");
+  EXPECT_EQ(last_timing(0), all[16]);
+  // Another thread has launched nothing.
+  std::thread([] {
+    EXPECT_EQ(launch_count(), 0u);
+    EXPECT_EQ(recent_timing(0), "");
+    EXPECT_NE(reason().find("launched nothing"), std::string::npos) << reason();
+  }).join();
 }
 
 TEST_F(Timing, TheFileGetsALineForEachLaunch) {
