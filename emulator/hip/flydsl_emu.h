@@ -50,8 +50,8 @@ const char *flydsl_emu_last_timing(int detail);
 /* Launches by the calling thread so far; kernels of graphs do not count. */
 uint64_t flydsl_emu_launch_count(void);
 
-/* The same of the thread's most recent launch but `back`: 0 is flydsl_emu_last_timing. The last 16 of a
- * thread are kept. Valid until the thread has made 16 - back more, or as long as above. */
+/* What flydsl_emu_last_timing says, of the thread's most recent launch but `back`: 0 is that one. The last
+ * 16 of a thread are kept. Valid until the thread has made 16 - back more, or as long as above. */
 const char *flydsl_emu_recent_timing(uint64_t back, int detail);
 
 /* Set struct_size = sizeof(flydsl_emu_benchmark_result) before the call. */

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "tools/report/format.h"
-#include "tools/report/launches.h"
 #include "tools/report/summary.h"
 
 namespace flydsl::tools {
@@ -99,7 +98,10 @@ Drawing roofline(const TimingReport &report) {
   const Axis y = axis_over(least_y, peak * 1.5, kBottom, kTop);
 
   Drawing drawing{kWidth, kHeight, {}, {}, {}};
-  drawing.labels.push_back({kLeft, 28, "Roofline, modelled: " + kernel_names(report), 15});
+  // All names would not fit.
+  const std::string others =
+      report.launches.empty() ? "" : format(" and %zu more", report.launches.size() - 1);
+  drawing.labels.push_back({kLeft, 28, "Roofline, modelled: " + report.kernel + others, 15});
   add_grid(drawing, x, y);
   // The bandwidth roof enters at the left edge or at the bottom, whichever it meets first.
   const double start = std::max(x.low, y.low / slope);
