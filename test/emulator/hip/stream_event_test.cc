@@ -50,6 +50,8 @@ TEST(Events, ElapsedTimeIsRealTime) {
   EXPECT_HIP(hipErrorInvalidHandle, hipEventElapsedTime(&milliseconds, start, stop))
       << "not recorded";
   EXPECT_HIP(hipSuccess, hipEventRecord(start, nullptr));
+  // Its time is when the stream reaches it, on a thread that may wake up late.
+  EXPECT_HIP(hipSuccess, hipEventSynchronize(start));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_HIP(hipSuccess, hipEventRecord(stop, nullptr));
   EXPECT_HIP(hipSuccess, hipEventSynchronize(stop));
