@@ -57,19 +57,6 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   return {};
 }
 
-Status query(const flydsl_aot_handle *handle, const Params *caller,
-             flydsl_aot_query_result *caller_result) {
-  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "params is NULL");
-  FLYDSL_RETURN_IF_ERROR(check_output_struct("result", caller_result));
-  flydsl_aot_query_result result{};
-  const Status status = query_kernel(handle, caller, &result);
-  result.status = status.code();
-  copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
-  write_struct(result, caller_result);
-  return status;
-}
-
 Status explain(const flydsl_aot_handle *handle, const Params *caller,
                flydsl_aot_candidate_callback callback, void *user) {
   if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
@@ -98,8 +85,9 @@ extern "C" {
 flydsl_aot_status flydsl_aot_attention_forward_query(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
     flydsl_aot_query_result *result) {
-  return flydsl::guarded(__func__,
-                         [&] { return flydsl::attention_forward::query(handle, params, result); });
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::answer_query(handle, params, result, flydsl::attention_forward::query_kernel);
+  });
 }
 
 flydsl_aot_status flydsl_aot_attention_forward_explain(

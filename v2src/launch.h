@@ -9,6 +9,7 @@
 #include "src/select/select.h"
 #include "src/status/status.h"
 #include "v2src/handle.h"
+#include "v2src/struct_size.h"
 
 namespace flydsl {
 
@@ -29,6 +30,22 @@ Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
 // Fills the kernel and backend of a query's result.
 void describe_kernel(const flydsl_aot_handle *handle, uint32_t entry,
                      flydsl_aot_query_result *result);
+
+// What every query entry point does: `fill` checks the caller's parameters and completes the result,
+// which is written with its status and reason however that ended.
+template <class Params, class Fill>
+Status answer_query(const flydsl_aot_handle *handle, const Params *caller,
+                    flydsl_aot_query_result *caller_result, Fill fill) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "params is NULL");
+  FLYDSL_RETURN_IF_ERROR(check_output_struct("result", caller_result));
+  flydsl_aot_query_result result{};
+  const Status status = fill(handle, caller, &result);
+  result.status = status.code();
+  copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
+  write_struct(result, caller_result);
+  return status;
+}
 
 // Calls back for every candidate of the problem, best first; NO_KERNEL when none is taken.
 Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem &problem,
