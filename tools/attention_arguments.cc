@@ -16,6 +16,12 @@ Layout layout_of(const Settings &settings) {
       parse_choice("layout", layout->second, {{"bhsd", kBhsd}, {"bshd", kBshd}}));
 }
 
+void check_axes(const char *name, const HostArray &array, size_t axes, const char *what) {
+  if (array.shape.size() == axes) return;
+  bad_input(std::string(name) + " has " + std::to_string(array.shape.size()) + " axes (" +
+            format_shape(array.shape) + "); it must have " + std::to_string(axes) + ": " + what);
+}
+
 flydsl_aot_tensor view_of(flydsl_aot_dtype dtype, const std::vector<int64_t> &shape,
                           Layout layout) {
   flydsl_aot_tensor tensor{};

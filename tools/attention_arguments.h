@@ -12,6 +12,9 @@ namespace flydsl::tools {
 enum Layout { kBhsd, kBshd };
 Layout layout_of(const Settings &settings);
 
+// Refuses an array with another number of axes; `what` names them.
+void check_axes(const char *name, const HostArray &array, size_t axes, const char *what);
+
 // A dense array in the given memory layout, as the library wants to see it: axes in (B, H, S, D)
 // order.
 flydsl_aot_tensor view_of(flydsl_aot_dtype dtype, const std::vector<int64_t> &shape, Layout layout);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "tools/attention_arguments.h"
-#include "tools/exit_status.h"
 
 namespace flydsl::tools {
 namespace {
@@ -41,12 +40,6 @@ class AttentionDecodeProblem final : public Problem {
            std::min(keys, left) * static_cast<double>(params.q.sizes[3] + params.v.sizes[3]);
   }
 };
-
-void check_axes(const char *name, const HostArray &array, size_t axes, const char *what) {
-  if (array.shape.size() == axes) return;
-  bad_input(std::string(name) + " has " + std::to_string(array.shape.size()) + " axes (" +
-            format_shape(array.shape) + "); it must have " + std::to_string(axes) + ": " + what);
-}
 
 std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::string> &outputs,
                               const Settings &settings) {

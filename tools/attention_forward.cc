@@ -1,12 +1,9 @@
 #include "tools/attention_forward.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "tools/attention_arguments.h"
-#include "tools/exit_status.h"
 
 namespace flydsl::tools {
 namespace {
@@ -87,12 +84,9 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   for (const auto &[name, tensor] :
        {std::pair{"q", &params.q}, std::pair{"k", &params.k}, std::pair{"v", &params.v}}) {
     const HostArray &array = inputs.at(name);
-    if (array.shape.size() != 4) {
-      bad_input(std::string(name) + " has " + std::to_string(array.shape.size()) + " axes (" +
-                format_shape(array.shape) + "); it must have 4: " +
-                (layout == kBhsd ? "batch, head, sequence, head dim"
-                                 : "batch, sequence, head, head dim"));
-    }
+    check_axes(
+        name, array, 4,
+        layout == kBhsd ? "batch, head, sequence, head dim" : "batch, sequence, head, head dim");
     *tensor = view_of(array.dtype, array.shape, layout);
     problem->inputs.push_back({name, tensor, array.shape});
   }
