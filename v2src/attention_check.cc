@@ -1,5 +1,9 @@
 #include "v2src/attention_check.h"
 
+#include <bit>
+
+#include "v2src/tensor_check.h"
+
 namespace flydsl {
 
 Status check_mask(const flydsl_aot_mask &mask) {
@@ -23,6 +27,18 @@ Status check_mask(const flydsl_aot_mask &mask) {
                  static_cast<long long>(mask.left), static_cast<long long>(mask.right));
   }
   return {};
+}
+
+Status check_paged_keys(const flydsl_aot_tensor &seqused_k, const flydsl_aot_tensor &k) {
+  if (!present(seqused_k)) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "block_table is given without seqused_k, the length of each sequence");
+  }
+  const int64_t block_size = k.sizes[2];
+  if (block_size > 0 && std::has_single_bit(static_cast<uint64_t>(block_size))) return {};
+  return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
+               "k has blocks of %lld keys (axis 2); with block_table a power of two is supported",
+               static_cast<long long>(block_size));
 }
 
 }  // namespace flydsl

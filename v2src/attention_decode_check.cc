@@ -1,6 +1,5 @@
 // Which attention_decode problems are refused, and with what message. The rules are those of
 // include/flydsl_aot/attention_decode.h.
-#include <bit>
 #include <cfloat>
 #include <cmath>
 
@@ -126,15 +125,7 @@ Status check_paging(const Params &params) {
                  static_cast<long long>(params.max_seqlen_k));
   }
   if (!paged) return {};
-  if (!present(params.seqused_k)) {
-    return error(FLYDSL_AOT_INVALID_ARGUMENT,
-                 "block_table is given without seqused_k, the length of each sequence");
-  }
-  const int64_t block_size = params.k.sizes[kSeq];
-  if (block_size > 0 && std::has_single_bit(static_cast<uint64_t>(block_size))) return {};
-  return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
-               "k has blocks of %lld keys (axis 2); with block_table a power of two is supported",
-               static_cast<long long>(block_size));
+  return check_paged_keys(params.seqused_k, params.k);
 }
 
 Status check_limits(const Sizes &sizes, bool nothing_to_do) {

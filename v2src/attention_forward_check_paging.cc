@@ -1,6 +1,5 @@
 // Checks of a paged key-value cache.
-#include <bit>
-
+#include "v2src/attention_check.h"
 #include "v2src/attention_forward_check.h"
 
 namespace flydsl::attention_forward {
@@ -28,15 +27,7 @@ Status check_paging(const Params &params) {
     return error(FLYDSL_AOT_INVALID_ARGUMENT,
                  "block_table and cu_seqlens_k are both given; keys are either paged or packed");
   }
-  if (!present(params.seqused_k)) {
-    return error(FLYDSL_AOT_INVALID_ARGUMENT,
-                 "block_table is given without seqused_k, the length of each sequence");
-  }
-  const int64_t block_size = params.k.sizes[kSeq];
-  if (block_size > 0 && std::has_single_bit(static_cast<uint64_t>(block_size))) return {};
-  return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
-               "k has blocks of %lld keys (axis 2); with block_table a power of two is supported",
-               static_cast<long long>(block_size));
+  return check_paged_keys(params.seqused_k, params.k);
 }
 
 Status check_paging_memory(const Params &params, bool query) {
