@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "test/tools/report_sample.h"
 #include "tools/report/chrome_trace.h"
 #include "tools/report/html.h"
 #include "tools/report/listing.h"
@@ -16,23 +17,6 @@
 
 namespace flydsl::tools {
 namespace {
-
-const Json &sample() {
-  static const Json json = Json::parse(std::ifstream(FLYDSL_TEST_REPORT));
-  return json;
-}
-
-// The line of `text` that holds `word`; empty if there is none.
-std::string line_with(const std::string &text, const std::string &word) {
-  const size_t at = text.find(word);
-  if (at == std::string::npos) return "";
-  const size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
-  return text.substr(begin, text.find('\n', at) - begin);
-}
-
-bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(Report, EveryKeyIsNeededAndNamedWhenItIsMissingOrOfAnotherType) {
   ASSERT_NO_THROW(parse_timing_report(sample()));
