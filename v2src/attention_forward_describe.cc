@@ -7,7 +7,7 @@
 namespace flydsl::attention_forward {
 namespace {
 
-// The classes of codegen/describe/attention_forward.py, best first.
+// The classes of codegen/describe/attention_forward/general.py, best first.
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS

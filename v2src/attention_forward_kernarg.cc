@@ -1,5 +1,5 @@
 // The kernel arguments of a described attention_forward problem
-// (codegen/describe/attention_forward_arguments.py).
+// (codegen/describe/attention_forward/arguments.py).
 #include <algorithm>
 #include <bit>
 #include <cfloat>

@@ -11,7 +11,7 @@ _CODEGEN = Path(__file__).resolve().parent.parent
 
 def input_files():
     """The generator and the descriptions, sorted by path."""
-    return sorted(p for folder in ("describe", "generate") for p in (_CODEGEN / folder).glob("*.py"))
+    return sorted(p for folder in ("describe", "generate") for p in (_CODEGEN / folder).rglob("*.py"))
 
 
 def input_hash():

@@ -11,7 +11,7 @@ namespace {
 
 class AttentionForwardLongRows : public ::testing::TestWithParam<flydsl_aot_dtype> {
  protected:
-  // Long enough for every mask (_PIPELINED_FROM of codegen/describe/attention_forward.py).
+  // Long enough for every mask (_FROM of codegen/describe/attention_forward/pipelined.py).
   AttentionCase long_case(int64_t seq_q, int64_t seq_k, const flydsl_aot_mask &mask) const {
     AttentionCase c;
     c.dtype = GetParam();

@@ -64,7 +64,7 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const std::string kind = !exact || terms || c.lengths_k_as == Lengths::kPaged
                                ? "_general"
                                : mask + (staged ? "_staged" : "_direct");
-  // Long rows (_PIPELINED_FROM of codegen/describe/attention_forward.py).
+  // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
   const bool pipelined = c.head_dim == 128 && ((kind == "_none_direct" && c.seq_q >= 2048) ||
                                                (kind == "_causal_direct" && c.seq_q >= 4096));
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +

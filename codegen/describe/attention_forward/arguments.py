@@ -1,6 +1,6 @@
 """Kernel arguments of attention_forward. The instances of exact head dims read the first group only."""
 
-from .model import Argument
+from ..model import Argument
 
 
 def _strides(tensor, axes, unit="elements"):

@@ -1,0 +1,30 @@
+"""attention_forward: arguments, functional key, head-dim classes and the families of instances, best first.
+
+A new variant is one more value in a family's lists, and its code in kernels/attention_forward/; a new family is one more file.
+"""
+
+from ..model import Operator, Table
+from . import exact, general, pipelined
+from .arguments import ARGUMENTS
+from .keys import KEY_FIELDS
+
+_FAMILIES = (pipelined, exact, general)
+
+
+def _instances(arch):
+    if arch != "gfx950":  # 32x32x16 matrix instructions, ds_read_tr and 16-byte copies to LDS
+        return ()
+    return tuple(instance for family in _FAMILIES for instance in family.instances())
+
+
+OPERATOR = Operator(
+    name="attention_forward",
+    grid_rule="linear_tiles",
+    arguments=ARGUMENTS,
+    key_fields=KEY_FIELDS,
+    instances=_instances,
+    tables=(
+        Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
+        Table("exact_head_dims", "X(D): D == Dv with instances of exactly that head dim.", tuple((d,) for d in exact.HEAD_DIMS)),
+    ),
+)
