@@ -41,30 +41,44 @@ bool right_hides(const Problem &problem) {
          mask.right < (top_left ? problem.seq_k : problem.seq_q) - 1;
 }
 
-bool has_exact_instances(int64_t head_dim_qk, int64_t head_dim_v) {
-#define FLYDSL_AOT_IS_EXACT(dim) \
-  if (head_dim_qk == (dim) && head_dim_v == (dim)) return true;
-  FLYDSL_AOT_ATTENTION_FORWARD_EXACT_HEAD_DIMS(FLYDSL_AOT_IS_EXACT)
-#undef FLYDSL_AOT_IS_EXACT
-  return false;
+// Whether scores are more than a multiple of q . k, or a sink takes part.
+bool has_score_modifiers(const Params &params) {
+  return params.softcap > 0 || present(params.bias) || present(params.alibi_slopes) ||
+         present(params.sinks);
 }
 
+// All of q, k and v e4m3.
+bool is_float8(const Params &params) {
+  return params.q.dtype == FLYDSL_AOT_E4M3 && params.k.dtype == FLYDSL_AOT_E4M3;
+}
+
+// Whether the problem has what only general instances compute.
 bool needs_general_instance(const Params &params) {
-  return params.q.dtype != element_type(params) || params.k.dtype != element_type(params) ||
-         has_score_terms(params) || present(params.visible) || params.dropout_p > 0 ||
-         params.dropout_seed_out || params.dropout_offset_out || present(params.kept) ||
-         present(params.block_table);
+  const bool mixed_dtypes =
+      (params.q.dtype != element_type(params) || params.k.dtype != element_type(params)) &&
+      !is_float8(params);
+  return mixed_dtypes || has_score_modifiers(params) || present(params.visible) ||
+         params.dropout_p > 0 || params.dropout_seed_out || params.dropout_offset_out ||
+         present(params.kept) || present(params.block_table);
 }
 
-uint64_t functional_key(const Problem &problem) {
+// Which kernels the problem is for: those made for just such problems, if it has no feature that they
+// lack, and after them the general ones of its head-dim class.
+void set_keys(const Problem &problem, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
-  if (!dims) return 0;  // an empty problem; nothing is looked up for it
-  const bool general = !has_exact_instances(problem.head_dim_qk, problem.head_dim_v) ||
-                       needs_general_instance(*problem.params);
-  const uint64_t mask = general ? 0 : left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
-  return flydsl_aot_attention_forward_key(static_cast<uint64_t>(element_type(*problem.params)),
-                                          static_cast<uint64_t>(dims->qk),
-                                          static_cast<uint64_t>(dims->v), mask, general);
+  if (!dims) return;  // an empty problem; nothing is looked up for it
+  const auto key_of = [&](uint64_t mask, bool general, bool float8, bool padded) {
+    return flydsl_aot_attention_forward_key(
+        static_cast<uint64_t>(element_type(*problem.params)), static_cast<uint64_t>(dims->qk),
+        static_cast<uint64_t>(dims->v), mask, general, float8, padded);
+  };
+  key->functional_key = key_of(0, true, false, false);
+  const bool partial_chunks = problem.head_dim_qk % 8 != 0 || problem.head_dim_v % 8 != 0;
+  if (partial_chunks || needs_general_instance(*problem.params)) return;
+  key->fallback_key = key->functional_key;
+  const uint64_t mask = left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
+  const bool padded = problem.head_dim_qk != dims->qk || problem.head_dim_v != dims->v;
+  key->functional_key = key_of(mask, false, is_float8(*problem.params), padded);
 }
 
 // As many keys as a row of the block table has room for, or fewer if the caller says so.
@@ -79,8 +93,7 @@ int64_t longest_paged(const Params &params) {
 }  // namespace
 
 bool has_score_terms(const Params &params) {
-  return params.softcap > 0 || present(params.bias) || present(params.alibi_slopes) ||
-         present(params.sinks) || present(params.q_descale) || present(params.k_descale);
+  return has_score_modifiers(params) || present(params.q_descale) || present(params.k_descale);
 }
 
 Sizes sizes_of(const Params &params) {
@@ -122,7 +135,7 @@ Problem describe(const Params &params) {
   problem.params = &params;
   problem.empty = empty(params.out) || problem.batches == 0 || problem.seq_q == 0;
   problem.key.op = kName;
-  problem.key.functional_key = functional_key(problem);
+  set_keys(problem, &problem.key);
   problem.key.align_bytes = align_bytes(params);
   problem.key.seq_q = static_cast<uint64_t>(problem.seq_q);
   problem.key.seq_k = static_cast<uint64_t>(problem.seq_k);

@@ -61,20 +61,23 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
                           void *user) {
   const archive::Archive &archive = *handle->archive;
   bool taken = false;
-  for (const archive::Candidate &row : archive.find(problem.op, problem.functional_key)) {
-    const archive::Entry &entry = archive.entries()[row.entry];
-    const select::Refusal why = select::refusal(archive, row, problem, target);
-    const bool fits = why == select::Refusal::None;
-    std::string reason = select::describe(why, archive, row, problem, target);
-    if (fits) reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
-    flydsl_aot_candidate candidate{};
-    candidate.struct_size = sizeof candidate;
-    candidate.taken = fits && !taken;
-    candidate.kernel = archive.string(entry.name);
-    candidate.backend = archive.string(entry.backend);
-    candidate.reason = reason.c_str();
-    callback(user, &candidate);
-    taken |= fits;
+  for (int turn = 0; turn < select::kTurns; ++turn) {
+    for (const archive::Candidate &row : select::candidates_of(archive, problem, turn)) {
+      const archive::Entry &entry = archive.entries()[row.entry];
+      const select::Refusal why = select::refusal(archive, row, problem, target);
+      const bool fits = why == select::Refusal::None;
+      std::string reason = select::describe(why, archive, row, problem, target);
+      if (fits)
+        reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
+      flydsl_aot_candidate candidate{};
+      candidate.struct_size = sizeof candidate;
+      candidate.taken = fits && !taken;
+      candidate.kernel = archive.string(entry.name);
+      candidate.backend = archive.string(entry.backend);
+      candidate.reason = reason.c_str();
+      callback(user, &candidate);
+      taken |= fits;
+    }
   }
   return taken ? Status()
                : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(archive, problem, target));

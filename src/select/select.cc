@@ -11,6 +11,13 @@ unsigned long long ull(uint64_t value) {
 
 }  // namespace
 
+std::span<const archive::Candidate> candidates_of(const archive::Archive &archive,
+                                                  const Problem &problem, int turn) noexcept {
+  if (turn == 0) return archive.find(problem.op, problem.functional_key);
+  if (!problem.fallback_key) return {};
+  return archive.find(problem.op, *problem.fallback_key);
+}
+
 Refusal refusal(const archive::Archive &archive, const archive::Candidate &candidate,
                 const Problem &problem, const archive::TargetId &device) noexcept {
   if (problem.align_bytes < candidate.align_bytes) return Refusal::Alignment;
@@ -51,26 +58,31 @@ std::string describe(Refusal refusal, const archive::Archive &archive,
 
 std::optional<uint32_t> select(const archive::Archive &archive, const Problem &problem,
                                const archive::TargetId &device) noexcept {
-  for (const archive::Candidate &candidate : archive.find(problem.op, problem.functional_key)) {
-    if (refusal(archive, candidate, problem, device) == Refusal::None) return candidate.entry;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (const archive::Candidate &candidate : candidates_of(archive, problem, turn)) {
+      if (refusal(archive, candidate, problem, device) == Refusal::None) return candidate.entry;
+    }
   }
   return std::nullopt;
 }
 
 std::string why_none(const archive::Archive &archive, const Problem &problem,
                      const archive::TargetId &device) {
-  const auto candidates = archive.find(problem.op, problem.functional_key);
-  if (candidates.empty()) {
-    return text("'%s' lists no kernel of %.*s for functional key 0x%016llx", archive.path().c_str(),
-                static_cast<int>(problem.op.size()), problem.op.data(),
-                ull(problem.functional_key));
+  size_t count = 0;
+  std::string refusals;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (const archive::Candidate &candidate : candidates_of(archive, problem, turn)) {
+      const Refusal why = refusal(archive, candidate, problem, device);
+      refusals += std::string("; ") + archive.string(archive.entries()[candidate.entry].name) +
+                  ": " + describe(why, archive, candidate, problem, device);
+      ++count;
+    }
   }
-  std::string result = text("none of %zu candidates fits", candidates.size());
-  for (const archive::Candidate &candidate : candidates) {
-    const Refusal why = refusal(archive, candidate, problem, device);
-    result += std::string("; ") + archive.string(archive.entries()[candidate.entry].name) + ": " +
-              describe(why, archive, candidate, problem, device);
-  }
+  if (count > 0) return text("none of %zu candidates fits", count) + refusals;
+  std::string result =
+      text("'%s' lists no kernel of %.*s for functional key 0x%016llx", archive.path().c_str(),
+           static_cast<int>(problem.op.size()), problem.op.data(), ull(problem.functional_key));
+  if (problem.fallback_key) result += text(" or 0x%016llx", ull(*problem.fallback_key));
   return result;
 }
 

@@ -271,12 +271,14 @@ TEST_F(AttentionTest, ExplainListsCandidates) {
   Params params = valid_params();
   std::vector<flydsl_aot::Candidate> candidates;
   ASSERT_TRUE(library_.attention_forward_explain(params, &candidates).ok());
-  ASSERT_EQ(candidates.size(), 2u);
+  ASSERT_EQ(candidates.size(), 3u);
   EXPECT_TRUE(candidates[0].taken);
   EXPECT_EQ(candidates[0].kernel, "attention_forward_bf16_d64_none_direct");
   EXPECT_EQ(candidates[0].backend, "native");
   EXPECT_FALSE(candidates[1].taken);
   EXPECT_NE(candidates[1].reason.find("fits too"), std::string::npos);
+  EXPECT_EQ(candidates[2].kernel, "attention_forward_bf16_d64_general");
+  EXPECT_FALSE(candidates[2].taken);
   params.q.data = address(kQ + 2);
   candidates.clear();
   ASSERT_TRUE(library_.attention_forward_explain(params, &candidates).ok());
@@ -347,6 +349,41 @@ TEST_F(AttentionTest, WindowBounds) {
   EXPECT_EQ(kernarg.bottom_right, 0u);
   params.mask.right = FLYDSL_AOT_UNLIMITED;
   EXPECT_EQ(launch(params).window_right, -1);
+}
+
+TEST_F(AttentionTest, GeneralKernelWhereNoOtherFits) {
+  archive::ArchiveSpec spec = attention_spec();
+  for (archive::SelectionSpec &row : spec.selection) {
+    if (row.candidates.size() > 1) row.candidates.resize(1);  // without those for any alignment
+    if (row.candidates[0].kernel == "attention_forward_bf16_d64_none_direct")
+      row.candidates[0].seq_q_min = 200;
+  }
+  write_bytes(archive_path_, build_or_die(spec));
+  const flydsl_aot::Library library = open_without_device();
+  const auto taken = [&](const Params &params) {
+    flydsl_aot_query_result result;
+    const auto status = library.attention_forward_query(params, &result);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<flydsl_aot::Candidate> candidates;
+    EXPECT_TRUE(library.attention_forward_explain(params, &candidates).ok());
+    EXPECT_EQ(candidates.size(), 2u);
+    for (const auto &candidate : candidates)
+      EXPECT_EQ(candidate.taken, candidate.kernel == result.kernel) << candidate.kernel;
+    return std::string(result.kernel) + ": " + candidates[0].reason + "; " + candidates[1].reason;
+  };
+  Params params = valid_params();
+  EXPECT_EQ(taken(params),
+            "attention_forward_bf16_d64_none_direct: the first that fits; fits too, but is listed "
+            "after the one taken");
+  params.k.data = address(kK + 2);
+  EXPECT_EQ(taken(params),
+            "attention_forward_bf16_d64_general: needs base addresses and strides that are "
+            "multiples of 16 bytes; these are multiples of 2; the first that fits");
+  params = valid_params();
+  params.q.sizes[2] = params.out.sizes[2] = params.lse.sizes[2] = 199;
+  EXPECT_EQ(taken(params),
+            "attention_forward_bf16_d64_general: takes Sq from 200 to 1073741824; it is 199; the "
+            "first that fits");
 }
 
 TEST_F(AttentionTest, NoKernel) {

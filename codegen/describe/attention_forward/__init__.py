@@ -25,6 +25,5 @@ OPERATOR = Operator(
     instances=_instances,
     tables=(
         Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
-        Table("exact_head_dims", "X(D): D == Dv with instances of exactly that head dim.", tuple((d,) for d in exact.HEAD_DIMS)),
     ),
 )

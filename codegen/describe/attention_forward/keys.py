@@ -8,6 +8,8 @@ KEY_FIELDS = (
     KeyField("head_dim_v", 20, 12, "of the class"),
     KeyField("mask", 32, 4, "0 none, 1 bounded on the right, 2 on the left too; 0 for the general instance"),
     KeyField("general", 36, 1, "1: the general instance of the class"),
+    KeyField("float8", 37, 1, "1: q, k and v are e4m3, descaled or not; 0 for the general instance"),
+    KeyField("padded", 38, 1, "1: head dims below the class's, multiples of 8; 0 for the general instance"),
 )
 
 MASKS = {"none": 0, "causal": 1, "window": 2}
