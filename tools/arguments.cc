@@ -1,6 +1,7 @@
 #include "tools/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "tools/exit_status.h"
 
@@ -73,27 +74,54 @@ std::map<std::string, NpyArray> read_inputs(const std::map<std::string, std::str
   return arrays;
 }
 
-flydsl_aot_dtype dtype_setting(const Settings &settings, flydsl_aot_dtype fallback) {
-  const auto found = settings.find("dtype");
+flydsl_aot_dtype dtype_setting(const char *parameter, const Settings &settings,
+                               flydsl_aot_dtype fallback) {
+  const auto found = settings.find(parameter);
   if (found == settings.end()) return fallback;
-  return parse_choice("dtype", found->second,
-                      {{"bf16", FLYDSL_AOT_BF16}, {"fp16", FLYDSL_AOT_FP16}});
+  return parse_choice(parameter, found->second,
+                      {{"bf16", FLYDSL_AOT_BF16},
+                       {"fp16", FLYDSL_AOT_FP16},
+                       {"e4m3", FLYDSL_AOT_E4M3},
+                       {"e5m2", FLYDSL_AOT_E5M2},
+                       {"fp32", FLYDSL_AOT_FP32}});
 }
 
-flydsl_aot_dtype array_dtype(const std::string &name, const std::string &descr,
+namespace {
+
+// What the input's own parameter says, or where that is not set --set dtype.
+flydsl_aot_dtype pattern_dtype(const TensorSpec &input, const Settings &settings) {
+  if (!input.dtype_parameter) return FLYDSL_AOT_DTYPE_INVALID;
+  const flydsl_aot_dtype dtype = dtype_setting("dtype", settings, FLYDSL_AOT_DTYPE_INVALID);
+  return dtype_setting(input.dtype_parameter, settings, dtype);
+}
+
+[[noreturn]] void refuse_patterns(const TensorSpec &input, const char *array, const char *first,
+                                  const char *second) {
+  if (!input.dtype_parameter) {
+    bad_input(std::string("--in ") + input.name + ": is a " + array +
+              " array, whose bit patterns are not taken here: " + input.help);
+  }
+  const std::string set = std::string("--set ") + input.dtype_parameter + "=";
+  bad_input(std::string("--in ") + input.name + ": a " + array +
+            " array holds bit patterns; say which with " + set + first + " or " + set + second);
+}
+
+}  // namespace
+
+flydsl_aot_dtype array_dtype(const TensorSpec &input, const std::string &descr,
                              const Settings &settings) {
-  const flydsl_aot_dtype patterns = dtype_setting(settings, FLYDSL_AOT_DTYPE_INVALID);
+  const flydsl_aot_dtype patterns = pattern_dtype(input, settings);
   if (descr == "<u2") {
-    if (patterns == FLYDSL_AOT_DTYPE_INVALID) {
-      bad_input("--in " + name +
-                ": a uint16 array holds bit patterns; say which with --set dtype=bf16 or --set "
-                "dtype=fp16");
-    }
-    return patterns;
+    if (patterns == FLYDSL_AOT_BF16 || patterns == FLYDSL_AOT_FP16) return patterns;
+    refuse_patterns(input, "uint16", "bf16", "fp16");
+  }
+  if (descr == "|u1") {
+    if (patterns == FLYDSL_AOT_E4M3 || patterns == FLYDSL_AOT_E5M2) return patterns;
+    refuse_patterns(input, "uint8", "e4m3", "e5m2");
   }
   if (descr == "<f2") {
     if (patterns == FLYDSL_AOT_BF16) {
-      bad_input("--in " + name +
+      bad_input(std::string("--in ") + input.name +
                 ": is a float16 array, but --set dtype=bf16 was given; bf16 travels as uint16 bit "
                 "patterns");
     }
@@ -104,7 +132,28 @@ flydsl_aot_dtype array_dtype(const std::string &name, const std::string &descr,
   if (descr == "<i4") return FLYDSL_AOT_INT32;
   if (descr == "<i8") return FLYDSL_AOT_INT64;
   if (descr == "|b1") return FLYDSL_AOT_BOOL;
-  bad_input("--in " + name + ": arrays of NumPy type '" + descr + "' are not taken");
+  bad_input(std::string("--in ") + input.name + ": arrays of NumPy type '" + descr +
+            "' are not taken");
+}
+
+flydsl_aot_dtype shape_dtype(const TensorSpec &input, const Settings &settings) {
+  switch (input.content) {
+    case Content::kNumbers:
+    case Content::kBlocks:
+      return FLYDSL_AOT_INT32;
+    case Content::kOneNumber:
+      return FLYDSL_AOT_INT64;
+    case Content::kBooleans:
+      return FLYDSL_AOT_BOOL;
+    default:
+      break;
+  }
+  // A bias is fp32 unless it is said to be of out's type.
+  const std::string parameter = input.dtype_parameter ? input.dtype_parameter : "";
+  if (parameter.empty()) return FLYDSL_AOT_FP32;
+  if (parameter == "bias_dtype") return dtype_setting("bias_dtype", settings, FLYDSL_AOT_FP32);
+  const flydsl_aot_dtype dtype = dtype_setting("dtype", settings, FLYDSL_AOT_BF16);
+  return dtype_setting(parameter.c_str(), settings, dtype);
 }
 
 std::string descr_of(flydsl_aot_dtype dtype) {
@@ -141,6 +190,22 @@ std::vector<int64_t> parse_shape(const std::string &name, const std::string &tex
     begin = end + 1;
   }
   return shape;
+}
+
+std::vector<int64_t> parse_numbers(const std::string &name, const std::string &text) {
+  std::vector<int64_t> numbers;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string number = text.substr(begin, end - begin);
+    int32_t value = 0;
+    const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error != std::errc() || stop != number.data() + number.size()) {
+      bad_input("--set " + name + "=" + text + ": must be 32-bit integers such as 5,9,1");
+    }
+    numbers.push_back(value);
+    begin = end + 1;
+  }
+  return numbers;
 }
 
 }  // namespace flydsl::tools

@@ -32,16 +32,21 @@ void require_tensors(const char *option, const std::vector<TensorSpec> &tensors,
 // Reads the files of --in arguments; the message names argument and file.
 std::map<std::string, NpyArray> read_inputs(const std::map<std::string, std::string> &files);
 
-// The element type of an array: its own if NumPy has it, else what --set dtype says its bit
+// The element type of an input's array: its own if NumPy has it, else what the input's parameter says its bit
 // patterns are.
-flydsl_aot_dtype array_dtype(const std::string &name, const std::string &descr,
+flydsl_aot_dtype array_dtype(const TensorSpec &input, const std::string &descr,
                              const Settings &settings);
+// The element type of an input that is given by its shape.
+flydsl_aot_dtype shape_dtype(const TensorSpec &input, const Settings &settings);
 // The NumPy type in which elements of `dtype` are written.
 std::string descr_of(flydsl_aot_dtype dtype);
-// --set dtype, or `fallback` if it is not set.
-flydsl_aot_dtype dtype_setting(const Settings &settings, flydsl_aot_dtype fallback);
+// --set `parameter`, or `fallback` if it is not set.
+flydsl_aot_dtype dtype_setting(const char *parameter, const Settings &settings,
+                               flydsl_aot_dtype fallback);
 
 // "1x9x509x64"
 std::vector<int64_t> parse_shape(const std::string &name, const std::string &text);
+// "5,9,1": each within int32
+std::vector<int64_t> parse_numbers(const std::string &name, const std::string &text);
 
 }  // namespace flydsl::tools

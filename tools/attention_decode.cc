@@ -29,15 +29,49 @@ class AttentionDecodeProblem final : public Problem {
     params.workspace = data;
     params.workspace_bytes = bytes;
   }
-  // Two products over the pairs of query and key that a mask leaves of whole sequences.
+  // Two products over the pairs of query and key that mask and lengths leave.
   double flops() const override {
-    const double keys = static_cast<double>(params.block_table.rank
-                                                ? params.block_table.sizes[1] * params.k.sizes[2]
-                                                : params.k.sizes[2]);
-    const double left =
-        params.mask.left == FLYDSL_AOT_UNLIMITED ? keys : static_cast<double>(params.mask.left) + 1;
-    return 2.0 * static_cast<double>(params.q.sizes[0] * params.q.sizes[1] * params.q.sizes[2]) *
-           std::min(keys, left) * static_cast<double>(params.q.sizes[3] + params.v.sizes[3]);
+    const int64_t rows = params.q.sizes[2];
+    double pairs = 0;
+    for (const int64_t keys : lengths_k) pairs += visible_pairs(params.mask, rows, keys);
+    if (lengths_k.empty()) {
+      pairs = static_cast<double>(params.q.sizes[0]) * visible_pairs(params.mask, rows, longest_k);
+    }
+    return 2.0 * static_cast<double>(params.q.sizes[1]) * pairs *
+           static_cast<double>(params.q.sizes[3] + params.v.sizes[3]);
+  }
+  std::vector<std::pair<std::string, std::string>> description() const override {
+    const auto size = [](const flydsl_aot_tensor &tensor, int axis) {
+      return std::to_string(tensor.sizes[axis]);
+    };
+    return {{"dtype", flydsl_aot_dtype_name(params.q.dtype)},
+            {"kv_dtype", flydsl_aot_dtype_name(params.k.dtype)},
+            {"batch", size(params.q, 0)},
+            {"heads_q", size(params.q, 1)},
+            {"heads_kv", size(params.k, 1)},
+            {"seqlen_q", size(params.q, 2)},
+            {"seqlen_k", std::to_string(longest_k)},
+            {"seqused_k", format_numbers(lengths_k)},
+            {"block_size", params.block_table.rank ? size(params.k, 2) : "0"},
+            {"head_dim", size(params.q, 3)},
+            {"head_dim_v", size(params.v, 3)},
+            {"causal", causal_name(params.mask)},
+            {"layout", params.q.strides[1] < params.q.strides[2] ? "bshd" : "bhsd"},
+            {"features", features()}};
+  }
+
+  int64_t longest_k = 0;
+  std::vector<int64_t> lengths_k;  // of each sequence, if they are told
+
+ private:
+  // What the description does not tell.
+  std::string features() const {
+    std::string names = params.softcap != 0 ? "softcap" : "";
+    for (const BoundTensor &input : inputs) {
+      if (input.name != "alibi_slopes" && input.name != "sinks") continue;
+      names += (names.empty() ? "" : ",") + input.name;
+    }
+    return names.empty() ? "none" : names;
   }
 };
 
@@ -45,45 +79,39 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
                               const Settings &settings) {
   auto problem = std::make_unique<AttentionDecodeProblem>();
   flydsl_aot_attention_decode_params &params = problem->params;
+  std::vector<std::string> &used = problem->settings;
   const Layout layout = layout_of(settings);
-  for (const auto &[name, tensor] :
-       {std::pair{"q", &params.q}, std::pair{"k", &params.k}, std::pair{"v", &params.v}}) {
-    const HostArray &array = inputs.at(name);
-    check_axes(
-        name, array, 4,
-        layout == kBhsd ? "batch, head, sequence, head dim" : "batch, sequence, head, head dim");
-    *tensor = view_of(array.dtype, array.shape, layout);
-    problem->inputs.push_back({name, tensor, array.shape});
-  }
-  if (const auto table = inputs.find("block_table"); table != inputs.end()) {
-    check_axes("block_table", table->second, 2, "batch, block");
-    params.block_table = view_of(table->second.dtype, table->second.shape, kBhsd);
-    problem->inputs.push_back({"block_table", &params.block_table, table->second.shape});
-  }
-  if (const auto used = inputs.find("seqused_k"); used != inputs.end()) {
-    check_axes("seqused_k", used->second, 1, "batch");
-    params.seqused_k = view_of(used->second.dtype, used->second.shape, kBhsd);
-    problem->inputs.push_back({"seqused_k", &params.seqused_k, used->second.shape});
-  }
+  InputBinder binder(inputs, problem.get());
+  binder.bind_sequences("q", &params.q, false, layout);
+  binder.bind_sequences("k", &params.k, false, layout);
+  binder.bind_sequences("v", &params.v, false, layout);
+  binder.bind("seqused_k", &params.seqused_k, 1, 1, "batch");
+  binder.bind("block_table", &params.block_table, 2, 2, "batch, block");
+  binder.bind("alibi_slopes", &params.alibi_slopes, 1, 2, "head, or batch, head");
+  binder.bind("sinks", &params.sinks, 1, 1, "head");
 
   std::vector<int64_t> out_shape(params.q.sizes, params.q.sizes + 3);
   if (std::find(outputs.begin(), outputs.end(), "lse") != outputs.end()) {
     params.lse = view_of(FLYDSL_AOT_FP32, out_shape, kBhsd);
     problem->outputs.push_back({"lse", &params.lse, out_shape});
   }
-  out_shape.push_back(params.v.sizes[3]);
-  if (layout == kBshd) std::swap(out_shape[1], out_shape[2]);
-  params.out = view_of(params.q.dtype, out_shape, layout);
+  out_shape = inputs.at("q").shape;
+  out_shape.back() = params.v.sizes[3];
+  params.out = view_of(out_dtype_of(params.q.dtype, settings), out_shape, layout);
   problem->outputs.insert(problem->outputs.begin(), {"out", &params.out, out_shape});
 
-  problem->settings.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(params.q.dtype));
-  params.scale = scale_of(settings, params.q.sizes[3], problem->settings);
-  params.mask = mask_of(settings, problem->settings);
-  if (const auto softcap = settings.find("softcap"); softcap != settings.end()) {
-    params.softcap = parse_float("softcap", softcap->second);
-    problem->settings.push_back("softcap = " + softcap->second);
-  }
-  problem->settings.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
+  used.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(params.q.dtype));
+  params.scale = scale_of(settings, params.q.sizes[3], used);
+  params.mask = mask_of(settings, used);
+  params.softcap = number_of(settings, "softcap", 0, used);
+  params.max_seqlen_k = integer_of(settings, "max_seqlen_k", 0, used);
+  used.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
+
+  problem->longest_k = params.k.sizes[2];
+  if (params.block_table.rank)
+    problem->longest_k = paged_room(params.block_table, params.k, params.max_seqlen_k);
+  for (const int64_t keys : binder.numbers("seqused_k"))
+    problem->lengths_k.push_back(std::clamp<int64_t>(keys, 0, problem->longest_k));
   return problem;
 }
 
@@ -93,23 +121,19 @@ const Operator &attention_decode_operator() {
   static const Operator op = {
       "attention_decode",
       "softmax(scale * Q K^T, masked) V of a few queries over a long key-value cache",
-      {{"q", "(B, Hq, Sq, D), Sq up to 16", true},
-       {"k", "(B, Hkv, Sk, D), or with block_table (blocks, Hkv, block size, D)", true},
-       {"v", "(B, Hkv, Sk, Dv), or with block_table (blocks, Hkv, block size, Dv)", true},
-       {"seqused_k", "(B), int32: keys of each sequence; default all", false},
-       {"block_table", "(B, blocks of a sequence), int32: paged keys; needs seqused_k", false}},
-      {{"out", "(B, Hq, Sq, Dv), dtype as the inputs", true},
+      {{"q", "(B, Hq, Sq, D), Sq up to 16", true, "dtype"},
+       {"k", "(B, Hkv, Sk, D), or with block_table (blocks, Hkv, block size, D)", true, "kv_dtype"},
+       {"v", "(B, Hkv, Sk, Dv), or with block_table (blocks, Hkv, block size, Dv)", true,
+        "kv_dtype"},
+       {"seqused_k", "(B), int32: keys of each sequence; default all", false, nullptr,
+        Content::kNumbers},
+       {"block_table", "(B, blocks of a sequence), int32: paged keys; needs seqused_k", false,
+        nullptr, Content::kBlocks},
+       {"alibi_slopes", "(Hq) or (B, Hq), float32", false, nullptr, Content::kSlopes},
+       {"sinks", "(Hq), float32: logits without a value", false}},
+      {{"out", "(B, Hq, Sq, Dv), dtype as q", true},
        {"lse", "(B, Hq, Sq), float32, natural logarithm", false}},
-      {{"dtype",
-        "bf16 | fp16: what uint16 arrays hold (float16, float32 and float64 arrays are "
-        "themselves)"},
-       {"scale", "number; default 1/sqrt(D)"},
-       {"causal", "none (default) | top-left | bottom-right"},
-       {"left", "keys seen left of the diagonal; -1 (default) is unlimited"},
-       {"right", "keys seen right of the diagonal; -1 (default) is unlimited"},
-       {"anchor", "top-left | bottom-right: the diagonal that left and right count from"},
-       {"softcap", "number; default 0, none"},
-       {"layout", "bhsd (default) | bshd: axis order of q, k, v and out in their files"}},
+      shared_parameters(),
       bind,
   };
   return op;

@@ -8,106 +8,197 @@
 namespace flydsl::tools {
 namespace {
 
+// A number in device memory that the parameters point to.
+const uint64_t *number_at(const flydsl_aot_tensor &tensor, uint64_t without_data) {
+  if (!tensor.rank) return nullptr;
+  // Queries look at nothing but whether there is one.
+  return tensor.data ? static_cast<const uint64_t *>(tensor.data)
+                     : reinterpret_cast<const uint64_t *>(without_data);
+}
+
+// Sequences of equal lengths.
+struct Sequences {
+  int64_t count, rows, keys;
+};
+
 class AttentionForwardProblem final : public Problem {
  public:
   flydsl_aot_attention_forward_params params{};
+  flydsl_aot_tensor seed{}, offset{}, seed_out{}, offset_out{};
+  int64_t batches = 0;
+  std::vector<Sequences> sequences;
 
   AttentionForwardProblem() { params.struct_size = sizeof params; }
 
   flydsl_aot_status query(flydsl_aot_handle *handle,
                           flydsl_aot_query_result *result) const override {
-    return flydsl_aot_attention_forward_query(handle, &params, result);
+    const auto all = complete();
+    return flydsl_aot_attention_forward_query(handle, &all, result);
   }
   flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
                             void *user) const override {
-    return flydsl_aot_attention_forward_explain(handle, &params, callback, user);
+    const auto all = complete();
+    return flydsl_aot_attention_forward_explain(handle, &all, callback, user);
   }
   flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_attention_forward(handle, &params, nullptr);
+    const auto all = complete();
+    return flydsl_aot_attention_forward(handle, &all, nullptr);
   }
   void set_workspace(void *data, uint64_t bytes) override {
     params.workspace = data;
     params.workspace_bytes = bytes;
   }
-  // Two products over the visible pairs of query and key, as the published figures count them (a causal
-  // mask halves the work); softmax is not counted.
+  // Two products over the pairs of query and key that mask and lengths leave, as the published figures count
+  // them (a causal mask halves the work); softmax is not counted.
   double flops() const override {
-    return 2.0 * static_cast<double>(params.q.sizes[0]) * static_cast<double>(params.q.sizes[1]) *
-           visible_pairs() * static_cast<double>(params.q.sizes[3] + params.v.sizes[3]);
+    double pairs = 0;
+    for (const auto &[count, rows, keys] : sequences)
+      pairs += static_cast<double>(count) * visible_pairs(params.mask, rows, keys);
+    const int heads = params.q.rank - 3;
+    return 2.0 * static_cast<double>(params.q.sizes[heads]) * pairs *
+           static_cast<double>(params.q.sizes[heads + 2] + params.v.sizes[params.v.rank - 1]);
   }
   std::vector<std::pair<std::string, std::string>> description() const override {
-    const flydsl_aot_mask &mask = params.mask;
-    const char *causal = mask.left == FLYDSL_AOT_UNLIMITED && mask.right == FLYDSL_AOT_UNLIMITED
-                             ? "none"
-                         : mask.left != FLYDSL_AOT_UNLIMITED || mask.right != 0 ? "other"
-                         : mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT            ? "top-left"
-                                                                                : "bottom-right";
     const auto size = [](const flydsl_aot_tensor &tensor, int axis) {
-      return std::to_string(tensor.sizes[axis]);
+      return std::to_string(tensor.sizes[axis - (4 - tensor.rank)]);
     };
+    const int heads = params.q.rank - 3;
     return {{"dtype", flydsl_aot_dtype_name(params.q.dtype)},
-            {"batch", size(params.q, 0)},
+            {"batch", std::to_string(batches)},
             {"heads_q", size(params.q, 1)},
             {"heads_kv", size(params.k, 1)},
             {"seqlen_q", size(params.q, 2)},
             {"seqlen_k", size(params.k, 2)},
             {"head_dim", size(params.q, 3)},
             {"head_dim_v", size(params.v, 3)},
-            {"causal", causal},
-            {"layout", params.q.strides[1] < params.q.strides[2] ? "bshd" : "bhsd"}};
+            {"causal", causal_name(params.mask)},
+            {"layout", params.q.strides[heads] < params.q.strides[heads + 1] ? "bshd" : "bhsd"},
+            {"features", features()}};
   }
 
  private:
-  double visible_pairs() const {
-    const int64_t rows = params.q.sizes[2], keys = params.k.sizes[2];
-    const flydsl_aot_mask &mask = params.mask;
-    double pairs = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t diagonal =
-          mask.anchor == FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT ? row + keys - rows : row;
-      const int64_t first =
-          mask.left == FLYDSL_AOT_UNLIMITED ? 0 : std::max<int64_t>(0, diagonal - mask.left);
-      const int64_t last =
-          mask.right == FLYDSL_AOT_UNLIMITED ? keys - 1 : std::min(keys - 1, diagonal + mask.right);
-      pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
+  flydsl_aot_attention_forward_params complete() const {
+    flydsl_aot_attention_forward_params all = params;
+    all.dropout_seed_device = number_at(seed, 8);
+    all.dropout_offset_device = number_at(offset, 16);
+    all.dropout_seed_out = const_cast<uint64_t *>(number_at(seed_out, 24));
+    all.dropout_offset_out = const_cast<uint64_t *>(number_at(offset_out, 32));
+    return all;
+  }
+
+  // What the description does not tell: kernels that know nothing of it compute something else.
+  std::string features() const {
+    std::string names;
+    for (const BoundTensor &input : inputs) {
+      if (input.name != "q" && input.name != "k" && input.name != "v")
+        names += (names.empty() ? "" : ",") + input.name;
     }
-    return pairs;
+    if (params.softcap != 0) names += names.empty() ? "softcap" : ",softcap";
+    if (params.dropout_p != 0) names += names.empty() ? "dropout" : ",dropout";
+    return names.empty() ? "none" : names;
   }
 };
+
+// What the numbers say of sequence b, of at most `longest` rows or keys.
+int64_t length_of(const std::vector<int64_t> &starts, const std::vector<int64_t> &used, size_t b,
+                  int64_t longest) {
+  int64_t length = std::max<int64_t>(longest, 0);
+  if (b + 1 < starts.size()) length = std::clamp<int64_t>(starts[b + 1] - starts[b], 0, length);
+  return b < used.size() ? std::clamp<int64_t>(used[b], 0, length) : length;
+}
+
+int64_t longest_of(const std::vector<int64_t> &starts) {
+  int64_t longest = 0;
+  for (size_t b = 1; b < starts.size(); ++b) longest = std::max(longest, starts[b] - starts[b - 1]);
+  return longest;
+}
+
+void bind_outputs(AttentionForwardProblem &problem, const std::vector<std::string> &wanted,
+                  const std::vector<int64_t> &q_shape, const std::vector<int64_t> &v_shape,
+                  int64_t longest_q, int64_t longest_k, Layout layout, flydsl_aot_dtype dtype) {
+  flydsl_aot_attention_forward_params &params = problem.params;
+  std::vector<int64_t> out_shape = q_shape;
+  out_shape.back() = v_shape.back();
+  params.out = view_of(dtype, out_shape, layout);
+  problem.outputs.push_back({"out", &params.out, out_shape});
+  const auto bind = [&](const char *name, flydsl_aot_tensor *tensor, flydsl_aot_dtype type,
+                        const std::vector<int64_t> &shape) {
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) return;
+    *tensor = view_of(type, shape, kBhsd);
+    problem.outputs.push_back({name, tensor, shape});
+  };
+  const int64_t heads = params.q.sizes[params.q.rank - 3];
+  bind("lse", &params.lse, FLYDSL_AOT_FP32, {params.q.sizes, params.q.sizes + params.q.rank - 1});
+  bind("kept", &params.kept, FLYDSL_AOT_BOOL, {problem.batches, heads, longest_q, longest_k});
+  bind("dropout_seed_out", &problem.seed_out, FLYDSL_AOT_INT64, {1});
+  bind("dropout_offset_out", &problem.offset_out, FLYDSL_AOT_INT64, {1});
+}
 
 std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::string> &outputs,
                               const Settings &settings) {
   auto problem = std::make_unique<AttentionForwardProblem>();
   flydsl_aot_attention_forward_params &params = problem->params;
+  std::vector<std::string> &used = problem->settings;
   const Layout layout = layout_of(settings);
+  InputBinder binder(inputs, problem.get());
+  const bool packed_q = binder.given("cu_seqlens_q"), packed_k = binder.given("cu_seqlens_k");
+  const bool paged = binder.given("block_table");
+  binder.bind_sequences("q", &params.q, packed_q, layout);
+  binder.bind_sequences("k", &params.k, packed_k, layout);
+  binder.bind_sequences("v", &params.v, packed_k, layout);
+  binder.bind("cu_seqlens_q", &params.cu_seqlens_q, 1, 1, "batch + 1");
+  binder.bind("cu_seqlens_k", &params.cu_seqlens_k, 1, 1, "batch + 1");
+  binder.bind("seqused_q", &params.seqused_q, 1, 1, "batch");
+  binder.bind("seqused_k", &params.seqused_k, 1, 1, "batch");
+  binder.bind("block_table", &params.block_table, 2, 2, "batch, block");
+  binder.bind("bias", &params.bias, 4, 4, "batch, head, query, key");
+  binder.bind("visible", &params.visible, 4, 4, "batch, head, query, key");
+  binder.bind("alibi_slopes", &params.alibi_slopes, 1, 2, "head, or batch, head");
+  binder.bind("sinks", &params.sinks, 1, 1, "head");
+  binder.bind("q_descale", &params.q_descale, 1, 2, "head, or batch, head");
+  binder.bind("k_descale", &params.k_descale, 1, 2, "head, or batch, head");
+  binder.bind("v_descale", &params.v_descale, 1, 2, "head, or batch, head");
+  binder.bind("dropout_seed", &problem->seed, 1, 1, "one number");
+  binder.bind("dropout_offset", &problem->offset, 1, 1, "one number");
 
-  for (const auto &[name, tensor] :
-       {std::pair{"q", &params.q}, std::pair{"k", &params.k}, std::pair{"v", &params.v}}) {
-    const HostArray &array = inputs.at(name);
-    check_axes(
-        name, array, 4,
-        layout == kBhsd ? "batch, head, sequence, head dim" : "batch, sequence, head, head dim");
-    *tensor = view_of(array.dtype, array.shape, layout);
-    problem->inputs.push_back({name, tensor, array.shape});
+  used.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(params.q.dtype));
+  params.scale = scale_of(settings, params.q.sizes[params.q.rank - 1], used);
+  params.mask = mask_of(settings, used);
+  params.softcap = number_of(settings, "softcap", 0, used);
+  params.dropout_p = number_of(settings, "dropout_p", 0, used);
+  const std::vector<int64_t> starts_q = binder.numbers("cu_seqlens_q");
+  const std::vector<int64_t> starts_k = binder.numbers("cu_seqlens_k");
+  params.max_seqlen_q = integer_of(settings, "max_seqlen_q", longest_of(starts_q), used);
+  params.max_seqlen_k = integer_of(settings, "max_seqlen_k", longest_of(starts_k), used);
+  used.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
+
+  problem->batches =
+      packed_q ? std::max<int64_t>(params.cu_seqlens_q.sizes[0] - 1, 0) : params.q.sizes[0];
+  const int64_t longest_q = packed_q ? params.max_seqlen_q : params.q.sizes[2];
+  int64_t longest_k = packed_k ? params.max_seqlen_k : params.k.sizes[2];
+  if (paged && !packed_k) longest_k = paged_room(params.block_table, params.k, params.max_seqlen_k);
+  const std::vector<int64_t> used_q = binder.numbers("seqused_q");
+  const std::vector<int64_t> used_k = binder.numbers("seqused_k");
+  const size_t told = std::max({starts_q.size(), starts_k.size(), used_q.size() + 1,
+                                used_k.size() + 1, size_t{1}}) -
+                      1;
+  if (told == 0) problem->sequences.push_back({problem->batches, longest_q, longest_k});
+  for (size_t b = 0; b < told; ++b) {
+    problem->sequences.push_back(
+        {1, length_of(starts_q, used_q, b, longest_q), length_of(starts_k, used_k, b, longest_k)});
   }
-
-  const int64_t batches = params.q.sizes[0], heads = params.q.sizes[1], rows = params.q.sizes[2];
-  std::vector<int64_t> out_shape = {batches, heads, rows, params.v.sizes[3]};
-  if (layout == kBshd) std::swap(out_shape[1], out_shape[2]);
-  params.out = view_of(params.q.dtype, out_shape, layout);
-  problem->outputs.push_back({"out", &params.out, out_shape});
-  for (const std::string &output : outputs) {
-    if (output != "lse") continue;
-    const std::vector<int64_t> lse_shape = {batches, heads, rows};
-    params.lse = view_of(FLYDSL_AOT_FP32, lse_shape, kBhsd);
-    problem->outputs.push_back({"lse", &params.lse, lse_shape});
-  }
-
-  problem->settings.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(params.q.dtype));
-  params.scale = scale_of(settings, params.q.sizes[3], problem->settings);
-  params.mask = mask_of(settings, problem->settings);
-  problem->settings.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
+  bind_outputs(*problem, outputs, inputs.at("q").shape, inputs.at("v").shape, longest_q, longest_k,
+               layout, out_dtype_of(params.q.dtype, settings));
   return problem;
+}
+
+std::vector<ParameterSpec> parameters() {
+  std::vector<ParameterSpec> all = shared_parameters();
+  all.push_back({"bias_dtype", "fp32 (default of shapes) | bf16 | fp16: what bias holds"});
+  all.push_back({"dropout_p", "probability that a weight is dropped; default 0"});
+  all.push_back(
+      {"max_seqlen_q", "the longest sequence of queries; default what cu_seqlens_q says"});
+  return all;
 }
 
 }  // namespace
@@ -115,21 +206,37 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
 const Operator &attention_forward_operator() {
   static const Operator op = {
       "attention_forward",
-      "softmax(scale * Q K^T, masked) V",
-      {{"q", "(B, Hq, Sq, D)", true},
-       {"k", "(B, Hkv, Sk, D)", true},
-       {"v", "(B, Hkv, Sk, Dv)", true}},
-      {{"out", "(B, Hq, Sq, Dv), dtype as the inputs", true},
-       {"lse", "(B, Hq, Sq), float32, natural logarithm", false}},
-      {{"dtype",
-        "bf16 | fp16: what uint16 arrays hold (float16, float32 and float64 arrays are "
-        "themselves)"},
-       {"scale", "number; default 1/sqrt(D)"},
-       {"causal", "none (default) | top-left | bottom-right"},
-       {"left", "keys seen left of the diagonal; -1 (default) is unlimited"},
-       {"right", "keys seen right of the diagonal; -1 (default) is unlimited"},
-       {"anchor", "top-left | bottom-right: the diagonal that left and right count from"},
-       {"layout", "bhsd (default) | bshd: axis order of q, k, v and out in their files"}},
+      "softmax(scale * Q K^T + bias, masked) V",
+      {{"q", "(B, Hq, Sq, D), packed (Hq, total, D)", true, "dtype"},
+       {"k", "(B, Hkv, Sk, D), packed (Hkv, total, D), paged (blocks, Hkv, block size, D)", true,
+        "kv_dtype"},
+       {"v", "as k, with head dim Dv", true, "kv_dtype"},
+       {"cu_seqlens_q", "(B + 1), int32: q is packed; where its sequences begin and end", false,
+        nullptr, Content::kNumbers},
+       {"cu_seqlens_k", "(B + 1), int32: the same for k and v", false, nullptr, Content::kNumbers},
+       {"seqused_q", "(B), int32: rows of each sequence; default all", false, nullptr,
+        Content::kNumbers},
+       {"seqused_k", "(B), int32: keys of each sequence; default all", false, nullptr,
+        Content::kNumbers},
+       {"block_table", "(B, blocks of a sequence), int32: paged keys; needs seqused_k", false,
+        nullptr, Content::kBlocks},
+       {"bias", "(B, Hq, Sq, Sk), added to the scores; any axis may be 1", false, "bias_dtype"},
+       {"visible", "(B, Hq, Sq, Sk), bool: keys that may be seen; any axis may be 1", false,
+        nullptr, Content::kBooleans},
+       {"alibi_slopes", "(Hq) or (B, Hq), float32", false, nullptr, Content::kSlopes},
+       {"sinks", "(Hq), float32: logits without a value", false},
+       {"q_descale", "(1), (H) or (B, H), float32: what 8-bit q is multiplied by", false, nullptr,
+        Content::kFactors},
+       {"k_descale", "the same for k", false, nullptr, Content::kFactors},
+       {"v_descale", "the same for v", false, nullptr, Content::kFactors},
+       {"dropout_seed", "(1), int64: the seed", false, nullptr, Content::kOneNumber},
+       {"dropout_offset", "(1), int64: the offset", false, nullptr, Content::kOneNumber}},
+      {{"out", "as q, with head dim Dv", true},
+       {"lse", "(B, Hq, Sq), packed (Hq, total), float32, natural logarithm", false},
+       {"kept", "(B, Hq, Sq, Sk), bool: the weights that dropout kept", false},
+       {"dropout_seed_out", "(1), int64: the seed that was used", false},
+       {"dropout_offset_out", "(1), int64: the offset that was used", false}},
+      parameters(),
       bind,
   };
   return op;

@@ -7,6 +7,7 @@
 
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/input_data.h"
 #include "tools/library_handle.h"
 
 namespace flydsl::tools {
@@ -68,21 +69,15 @@ void print_header(const flydsl_aot_info &info, const Operator &op, const Problem
 }  // namespace
 
 void command_run(const RunArguments &arguments) {
-  const Operator &op = find_operator(arguments.op);
-  const auto input_files = parse_assignments("--in", arguments.inputs, names_of(op.inputs));
-  const auto output_files = parse_assignments("--out", arguments.outputs, names_of(op.outputs));
-  const Settings settings = parse_assignments("--set", arguments.settings, names_of(op.parameters));
-  require_tensors("--in", op.inputs, input_files);
-  require_tensors("--out", op.outputs, output_files);
-
-  const std::map<std::string, NpyArray> files = read_inputs(input_files);
-  HostArrays arrays;
-  for (const auto &[name, file] : files) {
-    arrays[name] = {array_dtype(name, file.descr, settings), file.shape};
-  }
+  const auto output_files =
+      parse_assignments("--out", arguments.outputs, names_of(find_operator(arguments.op).outputs));
   std::vector<std::string> wanted;
   for (const auto &output : output_files) wanted.push_back(output.first);
-  const std::unique_ptr<Problem> problem = op.bind(arrays, wanted, settings);
+  const BoundProblem bound =
+      bind_problem({arguments.op, arguments.inputs, arguments.settings, wanted});
+  const Operator &op = *bound.op;
+  require_tensors("--out", op.outputs, output_files);
+  const std::unique_ptr<Problem> &problem = bound.problem;
 
   LibraryHandle library;
   library.open(arguments.open);
@@ -99,12 +94,9 @@ void command_run(const RunArguments &arguments) {
   std::map<std::string, OutputFile> writers = open_outputs(output_files);
 
   std::deque<DeviceMemory> memory;
-  for (const BoundTensor &input : problem->inputs) {
-    const std::vector<uint8_t> &bytes = files.at(input.name).bytes;
-    input.tensor->data = memory.emplace_back(library, bytes.size(), input.name).data();
-    check(flydsl_aot_device_upload(library.get(), input.tensor->data, bytes.data(), bytes.size()),
-          "upload of " + input.name);
-  }
+  for (const BoundTensor &input : problem->inputs)
+    input.tensor->data = memory.emplace_back(library, bytes_of(input), input.name).data();
+  const std::string data = upload_inputs(library, bound);
   for (const BoundTensor &output : problem->outputs) {
     // All ones is NaN in every floating type: an element that was never written shows.
     const std::vector<uint8_t> poison(bytes_of(output), 0xff);
@@ -120,6 +112,7 @@ void command_run(const RunArguments &arguments) {
   }
 
   print_header(info, op, *problem, result);
+  std::printf("data       %s\n", data.c_str());
   const auto call = [&] {
     check(problem->launch(library.get()), op.name);
     check(flydsl_aot_device_synchronize(library.get()), op.name);

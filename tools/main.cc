@@ -16,6 +16,10 @@ namespace {
 
 using namespace flydsl::tools;
 
+constexpr const char *kSettings =
+    "PARAM=VALUE; or, for an input without a file, NAME=SHAPE (q=1x9x509x64: random values), "
+    "NAME=LIST (seqused_k=5,9,1) or NAME=NUMBER (dropout_seed=7)";
+
 int report(int exit_status, std::string message) {
   // One line, and nothing in a file name that a terminal would obey.
   std::replace_if(
@@ -47,9 +51,7 @@ void add_list(CLI::App *command, const char *option, std::vector<std::string> &v
 void add_problem_options(CLI::App *command, OpenArguments &open, ProblemArguments &problem) {
   add_open_options(command, open, "hip (refused: there is no timing model of a real device)");
   add_list(command, "--in", problem.inputs, "NAME=FILE.npy, in place of random values");
-  add_list(command, "--set", problem.settings,
-           "PARAM=VALUE, or NAME=SHAPE (1x9x509x64) for an input of random values; dtype is bf16 "
-           "unless set");
+  add_list(command, "--set", problem.settings, kSettings);
   add_list(command, "--out", problem.outputs, "NAME of an optional output to compute as well");
 }
 
@@ -75,12 +77,13 @@ int run(int argc, char **argv) {
   add_open_options(info, info_arguments, "hip, or none on a machine without a GPU");
 
   RunArguments run_arguments;
-  CLI::App *run = app.add_subcommand("run", "Run an operator on arrays from .npy files");
+  CLI::App *run =
+      app.add_subcommand("run", "Run an operator on arrays from .npy files, or on random ones");
   run->add_option("OP", run_arguments.op, "operator")->required();
   add_open_options(run, run_arguments.open, "hip");
   add_list(run, "--in", run_arguments.inputs, "NAME=FILE.npy, once per input");
   add_list(run, "--out", run_arguments.outputs, "NAME=FILE.npy, once per output");
-  add_list(run, "--set", run_arguments.settings, "PARAM=VALUE, once per parameter");
+  add_list(run, "--set", run_arguments.settings, kSettings);
   run->add_option("--repeat", run_arguments.repeat, "timed calls after the first, default 1")
       ->check(CLI::Range(0, 1000000));
   run->footer(operators + exits);
@@ -91,9 +94,7 @@ int run(int argc, char **argv) {
   explain->add_option("OP", explain_arguments.op, "operator")->required();
   add_open_options(explain, explain_arguments.open, "none");
   add_list(explain, "--in", explain_arguments.inputs, "NAME=FILE.npy, once per input");
-  add_list(
-      explain, "--set", explain_arguments.settings,
-      "PARAM=VALUE, or NAME=SHAPE (1x9x509x64) in place of an input; dtype is bf16 unless set");
+  add_list(explain, "--set", explain_arguments.settings, kSettings);
   explain->footer(operators + "(explain takes no --out.)\n" + exits);
 
   CLI::App *archive = app.add_subcommand("archive", "Inspect a kernel archive");

@@ -1,19 +1,14 @@
 #include "tools/modelled_launch.h"
 
-#include <algorithm>
 #include <chrono>
 #include <deque>
 
 #include "tools/exit_status.h"
-#include "tools/random_data.h"
+#include "tools/input_data.h"
 #include "tools/report/launches.h"
 
 namespace flydsl::tools {
 namespace {
-
-// Of host memory that random inputs may take. The emulator's memory is sparse: what is not written
-// costs nothing and reads as zero.
-constexpr uint64_t kMostRandomBytes = uint64_t{4} << 30;
 
 class Memory {
  public:
@@ -22,48 +17,11 @@ class Memory {
   void *allocate(uint64_t bytes, const std::string &name) {
     return blocks_.emplace_back(library_, bytes, name).data();
   }
-  void upload(void *to, const void *from, uint64_t bytes, const std::string &name) {
-    check(flydsl_aot_device_upload(library_.get(), to, from, bytes), "upload of " + name);
-  }
 
  private:
   const LibraryHandle &library_;
   std::deque<DeviceMemory> blocks_;
 };
-
-// Returns a sentence on what the inputs hold.
-std::string fill_inputs(Memory &memory, BoundProblem &bound) {
-  uint64_t random_bytes = 0;
-  for (const BoundTensor &input : bound.problem->inputs)
-    if (!bound.files.count(input.name)) random_bytes += bytes_of(input);
-  const double share = random_bytes <= kMostRandomBytes ? 1
-                                                        : static_cast<double>(kMostRandomBytes) /
-                                                              static_cast<double>(random_bytes);
-
-  uint64_t stream = 0;
-  for (const BoundTensor &input : bound.problem->inputs) {
-    const uint64_t bytes = bytes_of(input);
-    auto *data = static_cast<uint8_t *>(input.tensor->data);
-    const auto file = bound.files.find(input.name);
-    if (file != bound.files.end()) {
-      memory.upload(data, file->second.bytes.data(), bytes, input.name);
-      continue;
-    }
-    const std::vector<uint8_t> block = random_block(input.name, input.tensor->dtype, stream++);
-    const auto filled = static_cast<uint64_t>(static_cast<double>(bytes) * share);
-    for (uint64_t done = 0; done < filled; done += block.size())
-      memory.upload(data + done, block.data(), std::min<uint64_t>(block.size(), filled - done),
-                    input.name);
-  }
-  if (random_bytes == 0) return "from files";
-  std::string text = "normal, seed " + std::to_string(kRandomSeed) + ", repeated every " +
-                     std::to_string(kRandomBlockElements) + " elements";
-  if (share < 1)
-    text += "; the first " + std::to_string(static_cast<int>(share * 100)) +
-            " % of each input, the rest is zero";
-  if (!bound.files.empty()) text += "; those given with --in from their files";
-  return text;
-}
 
 // What the model says about the thread's last `count` launches.
 Json timing_of(const EmulatorLibrary &emulator, uint64_t count, bool detail) {
@@ -105,7 +63,7 @@ Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
                           result.workspace_bytes);
   }
 
-  const std::string data = fill_inputs(memory, bound);
+  const std::string data = upload_inputs(library, bound);
 
   if (set_timing("sample") != 0) throw ToolError(kExitFailure, last_error());
   const uint64_t launched_before = launch_count();

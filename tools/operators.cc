@@ -32,7 +32,7 @@ std::string describe_operator(const Operator &op) {
   text.append(": ").append(op.summary).append("\n");
   const auto line = [&](const char *option, const std::string &name, const char *help) {
     text.append("  ").append(option).append(" ").append(name);
-    text.append(name.size() < 8 ? 8 - name.size() : 1, ' ').append(help).append("\n");
+    text.append(name.size() < 19 ? 19 - name.size() : 1, ' ').append(help).append("\n");
   };
   for (const TensorSpec &input : op.inputs) line("--in ", input.name, input.help);
   for (const TensorSpec &output : op.outputs) line("--out", output.name, output.help);
@@ -90,6 +90,15 @@ std::string format_shape(const std::vector<int64_t> &shape) {
     text += std::to_string(size);
   }
   return text.empty() ? "scalar" : text;
+}
+
+std::string format_numbers(const std::vector<int64_t> &numbers) {
+  std::string text;
+  for (const int64_t number : numbers) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(number);
+  }
+  return text;
 }
 
 }  // namespace flydsl::tools

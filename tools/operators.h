@@ -16,6 +16,7 @@ namespace flydsl::tools {
 struct HostArray {
   flydsl_aot_dtype dtype = FLYDSL_AOT_DTYPE_INVALID;
   std::vector<int64_t> shape;
+  std::vector<int64_t> numbers;  // the elements of one axis of int32, such as lengths
 };
 
 using Settings = std::map<std::string, std::string>;  // the --set arguments
@@ -52,10 +53,25 @@ class Problem {
   std::vector<std::string> settings;  // every parameter as used, "name = value", defaults marked
 };
 
+// What an input holds that is given by its shape (tools/input_data.cc).
+enum class Content {
+  kNormal,    // normally distributed numbers
+  kBooleans,  // half of them true
+  kFactors,   // between 1/2 and 2
+  kSlopes,    // those of ALiBi: 2^(-8 (h + 1) / H) along the last axis
+  kNumbers,   // int32, given as a list (5,9,1) and not by a shape
+  kBlocks,    // int32: the numbers of the blocks of k, shuffled
+  kOneNumber  // int64, given as a number
+};
+
 struct TensorSpec {
   const char *name;
   const char *help;
   bool required;
+  // The parameter that says what the array's bit patterns are, and what a shape stands for. Without one:
+  // fp32, or what `content` says.
+  const char *dtype_parameter = nullptr;
+  Content content = Content::kNormal;
 };
 
 struct ParameterSpec {
@@ -89,5 +105,6 @@ int64_t parse_integer(const std::string &name, const std::string &text);
 int parse_choice(const std::string &name, const std::string &text,
                  const std::vector<std::pair<std::string, int>> &choices);
 std::string format_shape(const std::vector<int64_t> &shape);
+std::string format_numbers(const std::vector<int64_t> &numbers);  // "5,9,1"
 
 }  // namespace flydsl::tools

@@ -1,10 +1,41 @@
 #include "tools/problem_arguments.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tools/exit_status.h"
 
 namespace flydsl::tools {
+namespace {
+
+std::vector<int64_t> numbers_of(const NpyArray &array) {
+  std::vector<int64_t> numbers;
+  if (array.descr != "<i4" || array.shape.size() != 1) return numbers;
+  for (size_t at = 0; at + sizeof(int32_t) <= array.bytes.size(); at += sizeof(int32_t)) {
+    int32_t number;
+    std::memcpy(&number, array.bytes.data() + at, sizeof number);
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// An input that is described in place of being given.
+HostArray described(const TensorSpec &input, const std::string &text, const Settings &settings) {
+  HostArray array;
+  array.dtype = shape_dtype(input, settings);
+  if (input.content == Content::kNumbers) {
+    array.numbers = parse_numbers(input.name, text);
+  } else if (input.content == Content::kOneNumber) {
+    array.numbers = {parse_integer(input.name, text)};
+  } else {
+    array.shape = parse_shape(input.name, text);
+    return array;
+  }
+  array.shape = {static_cast<int64_t>(array.numbers.size())};
+  return array;
+}
+
+}  // namespace
 
 BoundProblem bind_problem(const ProblemArguments &arguments) {
   BoundProblem bound;
@@ -23,15 +54,20 @@ BoundProblem bind_problem(const ProblemArguments &arguments) {
 
   bound.files = read_inputs(input_files);
   HostArrays arrays;
-  for (const auto &[name, file] : bound.files)
-    arrays[name] = {array_dtype(name, file.descr, settings), file.shape};
-  for (const std::string &name : tensors) {
-    const auto shape = settings.find(name);
-    if (shape == settings.end()) continue;
-    if (arrays.count(name))
-      bad_input("--set " + name + "=" + shape->second + ": is also given with --in");
-    arrays[name] = {dtype_setting(settings, FLYDSL_AOT_BF16), parse_shape(name, shape->second)};
-    settings.erase(shape);
+  for (const TensorSpec &input : op.inputs) {
+    const std::string name = input.name;
+    const auto file = bound.files.find(name);
+    const auto text = settings.find(name);
+    if (file != bound.files.end()) {
+      if (text != settings.end())
+        bad_input("--set " + name + "=" + text->second + ": is also given with --in");
+      const NpyArray &array = file->second;
+      arrays[name] = {array_dtype(input, array.descr, settings), array.shape, numbers_of(array)};
+    } else if (text != settings.end()) {
+      arrays[name] = described(input, text->second, settings);
+      if (!arrays[name].numbers.empty()) bound.numbers[name] = arrays[name].numbers;
+      settings.erase(text);
+    }
   }
   for (const TensorSpec &input : op.inputs) {
     if (input.required && !arrays.count(input.name)) {

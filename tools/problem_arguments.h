@@ -13,14 +13,15 @@ namespace flydsl::tools {
 struct ProblemArguments {
   std::string op;
   std::vector<std::string> inputs;    // NAME=FILE
-  std::vector<std::string> settings;  // PARAM=VALUE or NAME=SHAPE
+  std::vector<std::string> settings;  // PARAM=VALUE, NAME=SHAPE or NAME=LIST
   std::vector<std::string> outputs;   // NAME
 };
 
 struct BoundProblem {
   const Operator *op = nullptr;
   std::unique_ptr<Problem> problem;
-  std::map<std::string, NpyArray> files;  // of the inputs that were given with --in
+  std::map<std::string, NpyArray> files;                // of the inputs that were given with --in
+  std::map<std::string, std::vector<int64_t>> numbers;  // of those that were given as lists
 };
 
 BoundProblem bind_problem(const ProblemArguments &arguments);

@@ -4,22 +4,23 @@
 #include <cstring>
 
 #include "tools/exit_status.h"
+#include "tools/verify/float8.h"
 
 namespace flydsl::tools {
-namespace {
 
-// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): the same values with every standard library.
-uint64_t next(uint64_t &state) {
+uint64_t random_bits(uint64_t &state) {
   uint64_t z = state += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
 }
 
+namespace {
+
 // Box and Muller.
 double normal(uint64_t &state) {
-  const double u = (static_cast<double>(next(state) >> 11) + 1) * 0x1p-53;
-  const double v = static_cast<double>(next(state) >> 11) * 0x1p-53;
+  const double u = (static_cast<double>(random_bits(state) >> 11) + 1) * 0x1p-53;
+  const double v = static_cast<double>(random_bits(state) >> 11) * 0x1p-53;
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
 }
 
@@ -64,9 +65,17 @@ std::vector<uint8_t> random_block(const std::string &name, flydsl_aot_dtype dtyp
       return block_of<float>(stream, [](double x) { return static_cast<float>(x); });
     case FLYDSL_AOT_FP64:
       return block_of<double>(stream, [](double x) { return x; });
+    case FLYDSL_AOT_E4M3:
+    case FLYDSL_AOT_E5M2:
+      return block_of<uint8_t>(stream, [dtype](double x) {
+        return verify::float_to_float8(dtype, static_cast<float>(x));
+      });
+    case FLYDSL_AOT_BOOL:
+      return block_of<uint8_t>(stream, [](double x) { return static_cast<uint8_t>(x > 0); });
     default:
       bad_input(name + " is " + flydsl_aot_dtype_name(dtype) +
-                ": random data is floating-point; give its values with --in " + name + "=FILE");
+                ": there is no random data of that type; give its values with --in " + name +
+                "=FILE");
   }
 }
 

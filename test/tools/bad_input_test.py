@@ -59,7 +59,7 @@ class BadInputTest(ToolTest):
         cut.write_bytes(good + b"x")
         self.refused(BAD, "claims", q=cut)
         self.refused(BAD, "big-endian", q=self.array(">f2", (1, 4, 5, 64)))
-        self.refused(BAD, "|u1", q=self.array("|u1", (1, 4, 5, 64)))
+        self.refused(BAD, ["uint8", "dtype=e4m3"], q=self.array("|u1", (1, 4, 5, 64)))
 
     def test_shapes(self):
         self.refused(BAD, ["q has 3 axes", "4x5x64"], q=self.array("<u2", (4, 5, 64)))
@@ -101,7 +101,7 @@ class BadInputTest(ToolTest):
     def test_names_and_outputs(self):
         self.refused(BAD, ["v=", "missing"], without=("v",))
         self.refused(BAD, ["out=", "missing"], outputs=())
-        self.refused(BAD, "'bias' is unknown", bias=self.files["q"])
+        self.refused(BAD, "'biased' is unknown", biased=self.files["q"])
         self.refused(BAD, "'dq' is unknown", outputs=(f"out={self.out}", "dq=x.npy"))
         self.refused(BAD, "twice", extra=["--in", f"q={self.files['q']}"])
         self.refused(BAD, "twice", outputs=(f"out={self.out}", f"out={self.out}"))

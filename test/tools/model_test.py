@@ -244,7 +244,7 @@ class ModelTest(ToolTest):
         self.refused(BAD, "--device emulator", *shapes(), device="none")
         self.refused(BAD, ["k=SHAPE", "missing"], "--set=q=1x1x2x64")
         self.refused(BAD, "1x2xx", *shapes("1x2xx"))
-        self.refused(BAD, "'bias' is unknown", *shapes(), "--set=bias=1x1")
+        self.refused(BAD, "'biased' is unknown", *shapes(), "--set=biased=1x1")
         self.refused(BAD, "also given", *shapes(), f"--in=q={SMOLLM2}/layer00_q.npy", "--set=dtype=bf16")
         self.refused(BAD, "--out dq", *shapes(), "--out=dq")
         self.refused(BAD, "no kernel is needed", *shapes("1x0x5x64"))

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tools/exit_status.h"
+#include "tools/verify/float8.h"
 
 namespace flydsl::tools {
 namespace {
@@ -58,6 +59,26 @@ TEST(RandomData, EveryTypeRoundsTheSameValues) {
     ASSERT_LE(std::abs(decoded(half[i], 5, 10) - exact[i]), bound(exact[i], 10, -14)) << i;
     ASSERT_LE(std::abs(decoded(bf16[i], 8, 7) - exact[i]), bound(exact[i], 7, -126)) << i;
   }
+}
+
+TEST(RandomData, EightBitsAndBooleans) {
+  const std::vector<double> exact = block<double>(FLYDSL_AOT_FP64, 3);
+  const std::vector<uint8_t> e4m3 = block<uint8_t>(FLYDSL_AOT_E4M3, 3);
+  const std::vector<uint8_t> e5m2 = block<uint8_t>(FLYDSL_AOT_E5M2, 3);
+  const std::vector<uint8_t> truths = block<uint8_t>(FLYDSL_AOT_BOOL, 3);
+  size_t count = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    // Half a unit of the last place of 4 and of 3 bits; half of the least number below the normal ones.
+    const double value = std::abs(exact[i]);
+    ASSERT_LE(std::abs(verify::float8_to_float(FLYDSL_AOT_E4M3, e4m3[i]) - exact[i]),
+              std::max(value * 0x1.001p-4, 0x1p-10));
+    ASSERT_LE(std::abs(verify::float8_to_float(FLYDSL_AOT_E5M2, e5m2[i]) - exact[i]),
+              std::max(value * 0x1.001p-3, 0x1p-17));
+    ASSERT_LE(truths[i], 1);
+    count += truths[i];
+  }
+  // Five standard errors of a share of a half: 5 / (2 sqrt(n)).
+  EXPECT_NEAR(static_cast<double>(count) / static_cast<double>(truths.size()), 0.5, 0.0035);
 }
 
 TEST(RandomData, StreamsDifferAndIntegersAreRefused) {

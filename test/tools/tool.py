@@ -11,7 +11,7 @@ import unittest
 TOOL = os.environ["FLYDSL_AOT_TOOL"]
 ARCHIVE = pathlib.Path(os.environ["FLYDSL_AOT_LIBRARY_FOLDER"]) / "flydsl_aot.gfx950.fda"
 SMOLLM2 = pathlib.Path(__file__).resolve().parent.parent / "data" / "smollm2"
-ITEM_BYTES = {"|u1": 1, "<u2": 2, "<f2": 2, "<f4": 4, "<f8": 8, ">f2": 2}
+ITEM_BYTES = {"|b1": 1, "|u1": 1, "<u2": 2, "<f2": 2, "<f4": 4, "<f8": 8, "<i4": 4, "<i8": 8, ">f2": 2}
 
 
 def write_npy(path, descr, shape, data=None, fortran_order=False):

@@ -5,6 +5,8 @@ from modelled.tensors import Unsupported
 
 def attention_forward(objects, peer, p):
     numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_q", "seqlen_k", "head_dim", "head_dim_v")}
+    if p.get("features", "none") != "none":
+        raise Unsupported(f"compiled without {p['features']}")
     described = dict(causal=p["causal"], dtype=p["dtype"], layout=p.get("layout", "bshd"))
     if peer == "aiter":
         return {"fmha_v3_fwd": aiter.attention_forward(objects, **numbers, **described)}
