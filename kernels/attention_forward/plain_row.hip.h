@@ -6,9 +6,9 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim, Mask mask>
+template <class Element, int head_dim, Mask mask, int head_dim_v = head_dim>
 struct PlainRow {
-  static constexpr int elements = head_dim / kWaveLanes;
+  static constexpr int elements = head_dim_v / kWaveLanes;
   static constexpr float sink = -kInfinity;
   const Problem<mask> &work;
   i32 row, first_key, last_key;

@@ -76,8 +76,9 @@ class Manifest(unittest.TestCase):
             for staging in ("direct", "staged")
         }
         expected |= {
-            f"attention_forward_{dtype}_d128_{mask}_pipelined_m256n64"
+            f"attention_forward_{dtype}_d{dims}_{mask}_pipelined_m256n64"
             for dtype in ("bf16", "fp16")
+            for dims in ("128", "192x128")
             for mask in ("none", "causal")
         }
         expected |= {

@@ -9,17 +9,23 @@
 namespace flydsl::test {
 namespace {
 
-class AttentionForwardLongRows : public ::testing::TestWithParam<flydsl_aot_dtype> {
+struct LongRows {
+  flydsl_aot_dtype dtype;
+  int64_t head_dim, head_dim_v;
+};
+
+class AttentionForwardLongRows : public ::testing::TestWithParam<LongRows> {
  protected:
   // Long enough for every mask (_FROM of codegen/describe/attention_forward/pipelined.py).
   AttentionCase long_case(int64_t seq_q, int64_t seq_k, const flydsl_aot_mask &mask) const {
     AttentionCase c;
-    c.dtype = GetParam();
-    c.head_dim = 128;
+    c.dtype = GetParam().dtype;
+    c.head_dim = GetParam().head_dim;
+    c.head_dim_v = GetParam().head_dim_v;
     c.seq_q = seq_q;
     c.seq_k = seq_k;
     c.mask = mask;
-    c.scale = static_cast<float>(1 / std::sqrt(128.0));
+    c.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_dim)));
     return c;
   }
   static AttentionResult check(const AttentionCase &c) {
@@ -30,9 +36,14 @@ class AttentionForwardLongRows : public ::testing::TestWithParam<flydsl_aot_dtyp
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, AttentionForwardLongRows,
-                         ::testing::Values(FLYDSL_AOT_BF16, FLYDSL_AOT_FP16), [](const auto &info) {
-                           return std::string(flydsl_aot_dtype_name(info.param));
+INSTANTIATE_TEST_SUITE_P(Instances, AttentionForwardLongRows,
+                         ::testing::Values(LongRows{FLYDSL_AOT_BF16, 128, 128},
+                                           LongRows{FLYDSL_AOT_FP16, 128, 128},
+                                           LongRows{FLYDSL_AOT_BF16, 192, 128},
+                                           LongRows{FLYDSL_AOT_FP16, 192, 128}),
+                         [](const auto &info) {
+                           return std::string(flydsl_aot_dtype_name(info.param.dtype)) + "_d" +
+                                  std::to_string(info.param.head_dim);
                          });
 
 // Every way into and out of the loop: no complete tile, one, an odd or even number, a partial last one.
@@ -101,10 +112,10 @@ TEST_P(AttentionForwardLongRows, NanBesideTheDiagonal) {
   AttentionCase c = long_case(4096, 400, causal_top_left());
   Random random(test_seed(145));
   c.fill_random(random);
-  for (int64_t d = 0; d < c.head_dim; ++d) {
+  for (int64_t d = 0; d < c.head_dim; ++d)
     c.k[static_cast<size_t>(300 * c.head_dim + d)] = 0x7fc1;  // NaN in both types
-    c.v[static_cast<size_t>(310 * c.head_dim + d)] = 0x7fc1;
-  }
+  for (int64_t d = 0; d < c.head_dim_v; ++d)
+    c.v[static_cast<size_t>(310 * c.head_dim_v + d)] = 0x7fc1;
   const AttentionResult result = check(c);
   EXPECT_FALSE(std::isnan(result.lse[299]));
   EXPECT_TRUE(std::isnan(result.lse[300]));

@@ -65,8 +65,9 @@ std::string instance_name(const AttentionCase &c, bool staged) {
                                ? "_general"
                                : mask + (staged ? "_staged" : "_direct");
   // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
-  const bool pipelined = c.head_dim == 128 && ((kind == "_none_direct" && c.seq_q >= 2048) ||
-                                               (kind == "_causal_direct" && c.seq_q >= 4096));
+  const bool pipelined = (c.head_dim == 128 || c.head_dim == 192) && c.value_dim() == 128 &&
+                         !window && c.seq_q >= (causal ? 4096 : 2048) && !staged && !terms &&
+                         c.lengths_k_as != Lengths::kPaged;
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
          class_name(c.head_dim, c.value_dim()) +
          (pipelined ? mask + "_pipelined_m256n64" : kind + "_m128n64");

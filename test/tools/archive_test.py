@@ -15,8 +15,8 @@ class ArchiveTest(ToolTest):
         names = [line.split()[0] for line in listing.stdout.splitlines()[2:]]
         expected = [f"attention_forward_{dtype}_d{dim}_{mask}_{path}_m128n64" for dtype in ("bf16", "fp16")
                     for dim in (64, 128) for mask in ("none", "causal", "window") for path in ("direct", "staged")]
-        expected += [f"attention_forward_{dtype}_d128_{mask}_pipelined_m256n64" for dtype in ("bf16", "fp16")
-                     for mask in ("none", "causal")]
+        expected += [f"attention_forward_{dtype}_d{dims}_{mask}_pipelined_m256n64" for dtype in ("bf16", "fp16")
+                     for dims in ("128", "192x128") for mask in ("none", "causal")]
         expected += [f"attention_forward_{dtype}_d{dims}_general_m128n64" for dtype in ("bf16", "fp16")
                      for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")]
         expected += [f"attention_decode_{dtype}_{instance}" for dtype in ("bf16", "fp16")

@@ -3,18 +3,19 @@
 from ..model import Instance
 from .keys import ELEMENTS, KEYS, LENGTHS, MASKS, key
 
-_HEAD_DIMS = (128,)
+_HEAD_DIMS = ((128, 128), (192, 128))
 _ROWS = 256
 # mask -> rows from which they are faster; shorter problems fill the device better with smaller tiles.
 _FROM = {"none": 2048, "causal": 4096}
 
 
-def _instance(dtype, head_dim, mask):
+def _instance(dtype, head_dim_qk, head_dim_v, mask):
+    dims = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
     return Instance(
-        name=f"attention_forward_{dtype}_d{head_dim}_{mask}_pipelined_m{_ROWS}n{KEYS}",
+        name=f"attention_forward_{dtype}_d{dims}_{mask}_pipelined_m{_ROWS}n{KEYS}",
         header="attention_forward/pipelined/attention_forward_pipelined.hip.h",
-        entry=f"pipelined::attention_forward<{ELEMENTS[dtype]}, {head_dim}, Mask::{mask}>",
-        key=key(dtype, head_dim, head_dim, mask=MASKS[mask]),
+        entry=f"pipelined::attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}>",
+        key=key(dtype, head_dim_qk, head_dim_v, mask=MASKS[mask]),
         preference=-1,  # before all of exact.py
         align_bytes=16,
         block=(256, 1, 1),
@@ -28,5 +29,5 @@ def _instance(dtype, head_dim, mask):
 
 def instances():
     return tuple(
-        _instance(dtype, head_dim, mask) for dtype in ELEMENTS for head_dim in _HEAD_DIMS for mask in _FROM
+        _instance(dtype, *head_dims, mask) for dtype in ELEMENTS for head_dims in _HEAD_DIMS for mask in _FROM
     )

@@ -1,4 +1,4 @@
-// attention_forward for long rows of head dim 128: the formula and the rules of the result are those of
+// attention_forward for long rows of head dims 128 and 192 (of V 128): the formula and the rules of the result are those of
 // attention_forward.hip.h, the schedule is for the matrix unit to wait for nothing.
 //
 // A work-group of 4 waves, one a SIMD, computes 256 query rows, 64 a wave: each fragment of K or V that
@@ -13,10 +13,10 @@
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/outputs.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
+#include "attention_forward/pipelined/tiles.hip.h"
 #include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
-#include "attention_forward/staging.hip.h"
 
 namespace flydsl::kernels::pipelined {
 
@@ -28,15 +28,21 @@ FLYDSL_DEVICE void slot() {
   __builtin_amdgcn_sched_barrier(0);
 }
 
-template <class Element, int head_dim, Mask mask>
+template <class Element, int head_dim, int head_dim_v, Mask mask>
 struct Wave {
-  static_assert(head_dim == 128, "accumulators.hip.h");
-  using Layout = TileLayout<head_dim>;
+  static_assert(head_dim_v == 128, "accumulators.hip.h");
+  using Keys = KeyLayout<head_dim>;
+  using Values = TileLayout<head_dim_v>;
+  // Pairs of matrix instructions, one for each half of the rows: a fragment of K or V serves both.
+  static constexpr int kScoreSteps = Keys::score_steps;
+  static constexpr int kScorePairs = 2 * kScoreSteps, kValuePairs = 4 * Values::value_blocks;
   struct Buffers {
     lds_ptr<char> k, v;
   };
   const Problem<mask> &work;
-  TileSource<head_dim> source;
+  KeySource<head_dim> keys;
+  ValueSource<head_dim_v> values;
+  i64 k_row_bytes, v_row_bytes;
   u32 lane;
   i32 first_row;
   float c;  // weights are 2^(score c - reference)
@@ -47,7 +53,13 @@ struct Wave {
   u64 exceeding;  // lanes whose tile sum is too large
 
   FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
-      : work(work), source(work, wave, lane), lane(lane), c(fresh_arguments()->scale_log2) {
+      : work(work),
+        keys(work.k_row(0), wave, lane),
+        values(work.v_row(0), wave, lane),
+        k_row_bytes(2 * fresh_arguments()->k_stride_s),
+        v_row_bytes(2 * fresh_arguments()->v_stride_s),
+        lane(lane),
+        c(fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRows;
   }
 
@@ -61,35 +73,37 @@ struct Wave {
       const auto hide = [&](auto number) {
         constexpr int n = decltype(number)::value;
         if (h == 0)
-          write_hidden<q_register(0, 0) + n>(q[n / 4][n % 4]);
+          write_hidden<q_register<kScoreSteps>(0, 0) + n>(q[n / 4][n % 4]);
         else
-          write_hidden<q_register(1, 0) + n>(q[n / 4][n % 4]);
+          write_hidden<q_register<kScoreSteps>(1, 0) + n>(q[n / 4][n % 4]);
       };
-      each<32>(hide);
+      each<4 * kScoreSteps>(hide);
     }
   }
   FLYDSL_DEVICE void clear_o() {
     each<128>([](auto number) { write_hidden<decltype(number)::value>(0); });
   }
 
-  // ---- fragments: 16 a tile, K by (key block, step), V by (step, block). Inline assembly: clang 22 would wait
+  // ---- fragments: K by (key block, step), V by (step, block), one a pair. Inline assembly: clang 22 would wait
   // for all copies before some of the reads, and counts copies as LDS reads, so that it waits too little
   // for others. wait_for_reads() is what there is; nothing may touch a fragment before it.
   template <int n>
-  FLYDSL_DEVICE void read_k(lds_ptr<const char> k_lane) {
+  FLYDSL_DEVICE void read_k(const KeyLanes<head_dim> &k_lanes) {
+    constexpr int step = n % kScoreSteps;
     asm volatile("ds_read_b128 %0, %1 offset:%2"
                  : "=v"(ring[n % (kAhead + 1)])
-                 : "v"(k_lane), "n"(Layout::k_immediate(n / 8, n % 8)));
+                 : "v"(Keys::in_first(step) ? k_lanes.first : k_lanes.second),
+                   "n"(Keys::immediate(n / kScoreSteps, step)));
   }
   template <int n>
   FLYDSL_DEVICE void read_v(lds_ptr<const char> v_lane) {
     u32x2 low, high;
     asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
                  : "=v"(low)
-                 : "v"(v_lane), "n"(Layout::v_immediate(n / 4, 0, n % 4)));
+                 : "v"(v_lane), "n"(Values::v_immediate(n / 4, 0, n % 4)));
     asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
                  : "=v"(high)
-                 : "v"(v_lane), "n"(Layout::v_immediate(n / 4, 1, n % 4)));
+                 : "v"(v_lane), "n"(Values::v_immediate(n / 4, 1, n % 4)));
     ring[n % (kAhead + 1)] = u32x4{low[0], low[1], high[0], high[1]};
   }
   // Waits until at most `younger` LDS reads are in flight.
@@ -98,26 +112,32 @@ struct Wave {
     __builtin_amdgcn_s_waitcnt(0xc07f | younger << 8);
   }
 
-  // ---- copies of a tile's K or V: 4 lines of the wave each
+  // ---- copies of a tile's K or V: lines of the wave
   template <bool full>
   FLYDSL_DEVICE void copy_k(i32 tile, int line, lds_ptr<char> to) {
-    copy_b128(to + source.k_line(line), source.k.template address<full>(tile, line, work.seq_k));
+    if constexpr (full)
+      keys.copy_next(line, k_row_bytes, to);
+    else
+      keys.copy(tile, line, work.seq_k, k_row_bytes, to);
   }
   template <bool full>
   FLYDSL_DEVICE void copy_v(i32 tile, int line, lds_ptr<char> to) {
-    copy_b128(to + source.v_line(line), source.v.template address<full>(tile, line, work.seq_k));
+    if constexpr (full)
+      values.copy_next(line, v_row_bytes, to);
+    else
+      values.copy(tile, line, work.seq_k, v_row_bytes, to);
   }
   FLYDSL_DEVICE void copy_tile_k(i32 tile, lds_ptr<char> to) {
 #pragma unroll
-    for (int line = 0; line < source.lines_of_wave; ++line) copy_k<false>(tile, line, to);
+    for (int line = 0; line < keys.lines; ++line) copy_k<false>(tile, line, to);
   }
   FLYDSL_DEVICE void copy_tile_v(i32 tile, lds_ptr<char> to) {
 #pragma unroll
-    for (int line = 0; line < source.lines_of_wave; ++line) copy_v<false>(tile, line, to);
+    for (int line = 0; line < values.lines; ++line) copy_v<false>(tile, line, to);
   }
 
-  // ---- vector work beside matrix instruction m of the first phase: 64 exponents, 36 weights
-  static constexpr int kEarlyWeights = 36;
+  // ---- vector work beside matrix instruction m of the first phase: 64 exponents, some weights
+  static constexpr int kEarlyWeights = head_dim == 128 ? 36 : 26;
   template <int first, int last, class Body>
   static FLYDSL_DEVICE void range(Body body) {
     each<last - first>([&](auto i) { body(Number<first + decltype(i)::value>{}); });
@@ -128,16 +148,17 @@ struct Wave {
   }
   template <int m>
   FLYDSL_DEVICE void early_work() {
-    // One beside each, a second one where neither reads nor copies are (pairs 9, 11, 13 and 15).
     constexpr auto before = [](int n) {
-      return n == 0 ? 0 : n - 1 + (n > 19) + (n > 23) + (n > 27) + (n > 31);
+      if (kEarlyWeights < 32) return n * kEarlyWeights / 32;
+      // One beside each, a second one where neither reads nor copies are (pairs 9, 11, 13 and 15).
+      return n == 0 ? 0 : n - 1 + (n > 19) + (n > 23) + (n > 27) + (n > 31) + (n > 31);
     };
-    range<before(m), before(m + 1) + (m == 31)>([&](auto w) { weigh<decltype(w)::value>(); });
+    range<before(m), before(m + 1)>([&](auto w) { weigh<decltype(w)::value>(); });
     half[0].template exponent<m>(c);
     half[1].template exponent<m>(c);
   }
-  // Of the second phase: 28 weights, 64 adds, 32 pairs; done before its end, where it is looked at the sum.
-  static constexpr int kLateGaps = 30;
+  // Of the second phase: the other weights, 64 adds, 32 pairs; done before its end, where it is looked at the sum.
+  static constexpr int kLateGaps = 2 * kScorePairs - 2;
   template <int m>
   FLYDSL_DEVICE void late_work() {
     if constexpr (kEarlyWeights + m < 64) weigh<kEarlyWeights + m>();
@@ -157,22 +178,24 @@ struct Wave {
     }
   }
 
-  // S^T of the tile at k_lane into `next`; work(m) stands beside matrix instruction m, ahead(n) beside pair n. `goes_on`: ahead
-  // frees the tile in pair 13.
+  // S^T of the tile at k_lanes into `next`; work(m) stands beside matrix instruction m, ahead(n) beside pair n. `goes_on`: ahead
+  // frees the tile in pair kExchange.
+  static constexpr int kExchange = kScorePairs - kAhead;
   template <bool goes_on, class Work, class Ahead>
-  FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, Work vector_work, Ahead ahead) {
-    each<16>([&](auto number) {
+  FLYDSL_DEVICE void score_tile(const KeyLanes<head_dim> &k_lanes, Work vector_work, Ahead ahead) {
+    each<kScorePairs>([&](auto number) {
       constexpr int n = decltype(number)::value;
       slot();
-      if constexpr (n % 2 == 0 && (n < 14 || !goes_on)) wait_for_reads < n<14 ? 1 : 0>();
+      constexpr bool all_read = n > kExchange;
+      if constexpr (n % 2 == 0 && (!all_read || !goes_on)) wait_for_reads<all_read ? 0 : 1>();
       const u32x4 k = ring[n % (kAhead + 1)];
-      score<Element, 0, n % 8>(k, next[0][n / 8]);
+      score<Element, kScoreSteps, 0, n % kScoreSteps>(k, next[0][n / kScoreSteps]);
       slot();
-      if constexpr (n + kAhead < 16) read_k<n + kAhead>(k_lane);
+      if constexpr (n + kAhead < kScorePairs) read_k<n + kAhead>(k_lanes);
       slot();
       vector_work(Number<2 * n>{});
       slot();
-      score<Element, 1, n % 8>(k, next[1][n / 8]);
+      score<Element, kScoreSteps, 1, n % kScoreSteps>(k, next[1][n / kScoreSteps]);
       slot();
       ahead(number);
       slot();
@@ -181,7 +204,7 @@ struct Wave {
     keep_hidden();
     slot();
   }
-  // O^T += V^T P^T. `goes_on`: ahead reads fragments of K in pairs 13 to 15.
+  // O^T += V^T P^T. `goes_on`: ahead reads fragments of K in the last kAhead pairs.
   template <bool goes_on, class Work, class Ahead>
   FLYDSL_DEVICE void accumulate(lds_ptr<const char> v_lane, Work vector_work, Ahead ahead) {
     u32x4 p[2][4];
@@ -189,14 +212,15 @@ struct Wave {
     for (int h = 0; h < 2; ++h)
 #pragma unroll
       for (int i = 0; i < 4; ++i) p[h][i] = half[h].p[i];
-    each<16>([&](auto number) {
+    each<kValuePairs>([&](auto number) {
       constexpr int n = decltype(number)::value;
       slot();
-      if constexpr (n % 2 == 0) wait_for_reads < n<14 ? 2 : goes_on ? 1 : 0>();
+      constexpr bool all_read = n > kValuePairs - kAhead;
+      if constexpr (n % 2 == 0) wait_for_reads<!all_read ? 2 : goes_on ? 1 : 0>();
       const u32x4 v = ring[n % (kAhead + 1)];
       add_to_o<Element, 0, n % 4>(v, p[0][n / 4]);
       slot();
-      if constexpr (n + kAhead < 16) read_v<n + kAhead>(v_lane);
+      if constexpr (n + kAhead < kValuePairs) read_v<n + kAhead>(v_lane);
       slot();
       vector_work(Number<2 * n>{});
       slot();
@@ -247,9 +271,9 @@ struct Wave {
   // i + 3 are complete and seen by all rows.
   template <bool full>
   FLYDSL_DEVICE void step(i32 i, Buffers now, Buffers other) {
-    const lds_ptr<const char> k_lane = now.k + Layout::k_lane(lane),
-                              v_lane = now.v + Layout::v_lane(lane),
-                              v_other = other.v + Layout::v_lane(lane);
+    const KeyLanes<head_dim> k_lanes(now.k, lane);
+    const lds_ptr<const char> v_lane = now.v + Values::v_lane(lane),
+                              v_other = other.v + Values::v_lane(lane);
     take_next();
     if constexpr (!full) mask_scores(i + 1);
     accumulate<true>(
@@ -263,24 +287,23 @@ struct Wave {
             else
               copy_v<full>(i + 1, line, other.v);
           }
-          if constexpr (n >= 16 - kAhead) read_k<n + kAhead - 16>(k_lane);
+          if constexpr (n >= kValuePairs - kAhead) read_k<n + kAhead - kValuePairs>(k_lanes);
         });
     score_tile<true>(
-        k_lane, [&](auto m) { late_work<decltype(m)::value>(); },
+        k_lanes, [&](auto m) { late_work<decltype(m)::value>(); },
         [&](auto number) {
           constexpr int n = decltype(number)::value;
+          // Lines of K that found no place above.
+          constexpr int line = kValuePairs / 4 + n / 2;
+          if constexpr (n % 2 == 0 && line < KeySource<head_dim>::lines)
+            copy_k<full>(i + 3, line, other.k);
           // Past the last complete tile, which is then no longer needed, it is copied again.
-          if constexpr (n == 12 && full) {
-            source.k.tile_offset += i + 4 < complete_tiles ? kKeysOfTile * source.k.row_bytes : 0;
-            by_now(source.k.tile_offset);
-          }
-          if constexpr (n == 14 && full) {
-            source.v.tile_offset += i + 2 < complete_tiles ? kKeysOfTile * source.v.row_bytes : 0;
-            by_now(source.v.tile_offset);
-          }
-          if constexpr (n == 13) exchange();
+          if constexpr (n == kExchange - 1 && full) keys.end_tile(i + 4 < complete_tiles, k_row_bytes);
+          if constexpr (n == kExchange + 1 && full)
+            values.end_tile(i + 2 < complete_tiles, v_row_bytes);
+          if constexpr (n == kExchange) exchange();
           slot();
-          if constexpr (n >= 13) read_v<n - 13>(v_other);
+          if constexpr (n >= kExchange) read_v<n - kExchange>(v_other);
         });
     finish_weights();
     if constexpr (!full) wait_for_reads<0>();
@@ -293,16 +316,10 @@ struct Wave {
     wait_for_products();
     half[0].set_reference(c);
     half[1].set_reference(c);
-    each<32>([&](auto m) { early_work<decltype(m)::value>(); });
-    each<32>([&](auto m) { late_work<decltype(m)::value>(); });
+    each<2 * kValuePairs>([&](auto m) { early_work<decltype(m)::value>(); });
+    each<2 * kScorePairs>([&](auto m) { late_work<decltype(m)::value>(); });
     half[0].sum = half[0].tile_sum;
     half[1].sum = half[1].tile_sum;
-  }
-
-  // Of tile `tile`, or the last complete one.
-  FLYDSL_DEVICE u64 complete_offset(i32 tile, i64 row_bytes) const {
-    const i32 found = smaller(tile, complete_tiles - 1);
-    return static_cast<u64>(found < 0 ? 0 : found * kKeysOfTile * row_bytes);
   }
 
   FLYDSL_DEVICE void prologue(Buffers even, Buffers odd) {
@@ -311,7 +328,7 @@ struct Wave {
     copy_tile_v(0, even.v);
     load_q();
     exchange();
-    const lds_ptr<const char> k0 = even.k + Layout::k_lane(lane), k1 = odd.k + Layout::k_lane(lane);
+    const KeyLanes<head_dim> k0(even.k, lane), k1(odd.k, lane);
     const auto nothing = [](auto) {};
     read_k<0>(k0), read_k<1>(k0), read_k<2>(k0);
     score_tile<false>(k0, nothing, nothing);
@@ -322,16 +339,20 @@ struct Wave {
     first_weights();
     score_tile<false>(k1, nothing, nothing);
     exchange();
-    const lds_ptr<const char> v0 = even.v + Layout::v_lane(lane);
+    const lds_ptr<const char> v0 = even.v + Values::v_lane(lane);
     read_v<0>(v0), read_v<1>(v0), read_v<2>(v0);
     wait_for_reads<0>();
     // Of the first tiles that step() copies.
-    source.k.tile_offset = complete_offset(3, source.k.row_bytes);
-    source.v.tile_offset = complete_offset(1, source.v.row_bytes);
+    const auto complete = [&](i32 tile) {
+      const i32 last = complete_tiles < 1 ? 0 : complete_tiles - 1;
+      return smaller(tile, last);
+    };
+    keys.seek(complete(3), k_row_bytes);
+    values.seek(complete(1), v_row_bytes);
   }
 
   FLYDSL_DEVICE void last(Buffers now) {
-    const lds_ptr<const char> v_lane = now.v + Layout::v_lane(lane);
+    const lds_ptr<const char> v_lane = now.v + Values::v_lane(lane);
     accumulate<false>(
         v_lane, [](auto) {}, [](auto) {});
     wait_for_products();
@@ -367,7 +388,7 @@ struct Wave {
 
   template <int h>
   FLYDSL_DEVICE u32 store() {
-    f32x16 o[head_dim / 32];
+    f32x16 o[Values::value_blocks];
     each<64>([&](auto n) {
       constexpr int i = decltype(n)::value;
       o[i / 16][i % 16] = read_hidden<o_register(h, 0) + i>();
@@ -377,13 +398,13 @@ struct Wave {
 
   // Rows that need the slow path.
   FLYDSL_DEVICE u32 store_rows(float reference, float half_sum, i32 first,
-                               const f32x16 (&o)[head_dim / 32]) {
+                               const f32x16 (&o)[Values::value_blocks]) {
     const i32 row = first + static_cast<i32>(lane % 32);
     const float sum = sum_of_halves(half_sum);
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
 #pragma unroll
-    for (int block = 0; block < head_dim / 32; ++block) {
+    for (int block = 0; block < Values::value_blocks; ++block) {
 #pragma unroll
       for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
     }
@@ -405,20 +426,20 @@ struct Wave {
     exact_rows |= static_cast<u64>(store<1>()) << 32;
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
-      exact_row(PlainRow<Element, head_dim, mask>(work, first_row + __builtin_ctzll(exact_rows)),
+      exact_row(PlainRow<Element, head_dim, mask, head_dim_v>(
+                    work, first_row + __builtin_ctzll(exact_rows)),
                 lane);
   }
 };
 
-template <class Element, int head_dim, Mask mask>
+template <class Element, int head_dim, int head_dim_v, Mask mask>
 FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &) {
-  using Layout = TileLayout<head_dim>;
+  using W = Wave<Element, head_dim, head_dim_v, mask>;
   // One array per buffer: only then does clang 22 see which copies an LDS read has to wait for.
-  FLYDSL_SHARED static char k_even[Layout::k_bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char v_even[Layout::v_bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char k_odd[Layout::k_bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char v_odd[Layout::v_bytes] __attribute__((aligned(16)));
-  using W = Wave<Element, head_dim, mask>;
+  FLYDSL_SHARED static char k_even[W::Keys::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_even[W::Values::v_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char k_odd[W::Keys::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_odd[W::Values::v_bytes] __attribute__((aligned(16)));
   const typename W::Buffers even{(lds_ptr<char>)k_even, (lds_ptr<char>)v_even};
   const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
 
