@@ -7,12 +7,11 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/library_handle.h"
-#include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/attention_forward_verify.h"
+#include "tools/verify/attention_operators.h"
 #include "tools/verify/case_line.h"
 #include "tools/verify/case_list.h"
 #include "tools/verify/device_tensor.h"
-#include "tools/verify/shipped_cases.h"
 
 namespace flydsl::tools {
 namespace {
@@ -22,14 +21,15 @@ struct Case {
   verify::AttentionSpec spec;
 };
 
-std::vector<std::string> lines_of(const VerifyArguments &arguments) {
+std::vector<std::string> lines_of(const VerifyArguments &arguments,
+                                  const verify::AttentionOperator &op) {
   if (!arguments.line.empty()) return {arguments.line};
   std::vector<std::string> lines;
   if (arguments.fuzz > 0) {
     for (int64_t n = 0; n < arguments.fuzz; ++n)
-      lines.push_back(verify::fuzz_attention_line(arguments.seed + static_cast<uint64_t>(n)));
+      lines.push_back(op.fuzz(arguments.seed + static_cast<uint64_t>(n)));
   } else if (arguments.cases_file.empty()) {
-    lines = verify::case_lines("attention_forward.txt", verify::kAttentionForwardCases);
+    lines = verify::case_lines(std::string(op.name) + ".txt", op.cases);
   } else {
     std::ifstream file(arguments.cases_file);
     std::ostringstream content;
@@ -41,11 +41,12 @@ std::vector<std::string> lines_of(const VerifyArguments &arguments) {
 }
 
 // All are read before any runs.
-std::vector<Case> read_cases(const VerifyArguments &arguments) {
+std::vector<Case> read_cases(const VerifyArguments &arguments,
+                             const verify::AttentionOperator &op) {
   std::vector<Case> cases;
   try {
-    for (const std::string &line : lines_of(arguments)) {
-      cases.push_back({line, verify::parse_attention_spec(line)});
+    for (const std::string &line : lines_of(arguments, op)) {
+      cases.push_back({line, verify::parse_attention_spec(line, op.absent)});
       if (arguments.fuzz == 0) cases.back().spec.seed += arguments.seed;
     }
   } catch (const verify::CaseError &error) {
@@ -57,9 +58,10 @@ std::vector<Case> read_cases(const VerifyArguments &arguments) {
   return cases;
 }
 
-verify::Outcome outcome_of(const LibraryHandle &library, const Case &one) {
+verify::Outcome outcome_of(const LibraryHandle &library, const verify::AttentionOperator &op,
+                           const Case &one) {
   try {
-    return verify::verify_attention_case(library.get(), one.spec);
+    return verify::verify_attention_case(library.get(), one.spec, op.call);
   } catch (const verify::DeviceError &error) {
     verify::Outcome outcome;
     outcome.fault = error.what();
@@ -70,9 +72,12 @@ verify::Outcome outcome_of(const LibraryHandle &library, const Case &one) {
 }  // namespace
 
 int command_verify(const VerifyArguments &arguments) {
-  if (arguments.op != "attention_forward")
-    bad_input("verify has no cases of '" + arguments.op + "'; there is attention_forward");
-  const std::vector<Case> cases = read_cases(arguments);
+  const verify::AttentionOperator *op = verify::find_attention_operator(arguments.op);
+  if (!op) {
+    bad_input("verify has no cases of '" + arguments.op + "'; there is " +
+              verify::attention_operator_names());
+  }
+  const std::vector<Case> cases = read_cases(arguments, *op);
   LibraryHandle library;
   library.open(arguments.open);
   const flydsl_aot_info info = library.info();
@@ -84,7 +89,7 @@ int command_verify(const VerifyArguments &arguments) {
                     static_cast<unsigned long long>(arguments.fuzz - 1));
   size_t passed = 0, failed = 0;
   for (const Case &one : cases) {
-    const verify::Outcome outcome = outcome_of(library, one);
+    const verify::Outcome outcome = outcome_of(library, *op, one);
     const bool good = outcome.fault.empty();
     ++(good ? passed : failed);
     if (!good) {

@@ -6,12 +6,11 @@
 
 namespace flydsl::test {
 
-// Queries and calls attention_decode on the emulator, with a poisoned workspace of the size that the query
-// gave; expects that query and call agree and that nothing but the outputs and the workspace is written.
-// The case's keys are dense, or have lengths as kUsed or kPaged.
+// Calls attention_decode on the emulator; expects that query and call agree and that nothing but the outputs and
+// the workspace is written. The case's keys are dense, or have lengths as kUsed or kPaged.
 AttentionResult run_decode(const AttentionCase &c);
 
-// run_decode, and expects success and both outputs within the judges' bounds.
+// run_decode, and expects success and a right result (verify::judge).
 AttentionResult check_decode(const AttentionCase &c);
 
 }  // namespace flydsl::test

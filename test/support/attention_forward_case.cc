@@ -7,7 +7,7 @@
 namespace flydsl::test {
 
 AttentionResult run_attention(const AttentionCase &c, flydsl_aot_handle *handle) {
-  AttentionResult result = call_attention(handle ? handle : emulator(), c);
+  AttentionResult result = call_attention_forward(handle ? handle : emulator(), c);
   EXPECT_EQ(result.contradiction, "") << describe(c);
   return result;
 }

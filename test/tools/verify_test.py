@@ -16,6 +16,20 @@ class VerifyTest(ToolTest):
         path.write_text(text)
         return path
 
+    def test_attention_decode(self):
+        result = self.tool("verify", "attention_decode", "--device", "emulator", "--only", "^smoke_pytorch_108108", "--verbose")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        self.assertIn("ok     smoke_pytorch_108108_top_left: out 0.000 lse 0.000 attention_decode_bf16_d64_", result.stdout)
+        self.assertTrue(result.stdout.endswith("\n3 passed, 0 failed\n"), result.stdout)
+        fuzz = self.tool("verify", "attention_decode", "--device", "emulator", "--fuzz", "3", "--seed", "5")
+        self.assertTrue(fuzz.stdout.endswith("\n3 passed, 0 failed\n"), fuzz.stdout)
+        # What only attention_forward has.
+        self.expect_error(2, "bias=fp32: this operator has no such argument", "verify", "attention_decode", "--device",
+                          "emulator", "--case", "smoke_a bias=fp32")
+        wrong = self.tool("verify", "attention_decode", "--device", "emulator", "--case", "smoke_a sk=3 v=position q=0 want_out=2")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("replay: flydsl-aot verify attention_decode --device emulator --case 'smoke_a sk=3", wrong.stdout)
+
     def test_passing_cases(self):
         result = self.verify("--only", "^smoke_pytorch_108108")
         self.assertEqual(result.returncode, 0, result.stdout)
@@ -78,7 +92,7 @@ class VerifyTest(ToolTest):
                 ("--case", ("--fuzz", "1", "--case", "smoke_a"))):
             result = self.expect_error(2, words, *emulator, *arguments)
             self.assertEqual(result.stdout, "")
-        self.expect_error(2, "verify has no cases of 'gemm'; there is attention_forward", "verify", "gemm")
+        self.expect_error(2, "verify has no cases of 'gemm'; there is attention_forward, attention_decode", "verify", "gemm")
         self.expect_error(2, "verify needs a device", "verify", "attention_forward", "--device", "none")
 
     def test_help(self):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/verify/attention_forward_reference.h"
 #include "tools/verify/attention_forward_spec.h"
 #include "tools/verify/case_line.h"
 #include "tools/verify/float16.h"
@@ -67,6 +68,8 @@ AttentionCase::Fill filler(const AttentionSpec &spec, Stream stream, const Value
         return coordinate(h);
       case Values::kBatchPlusHead:
         return coordinate(b + h);
+      case Values::kKeys:
+        break;  // taken from k, below
     }
     return 0;
   };
@@ -95,6 +98,31 @@ void set_keys(const AttentionSpec &spec, AttentionCase &c, std::vector<uint16_t>
       std::fill_n(key + channel, first_channel ? 1 : channels, from_float(c.dtype, value));
     }
   }
+}
+
+// Rows of keys that the mask hides from all queries, made NaN.
+void spoil_hidden(const AttentionCase &c, std::vector<uint16_t> &values, int64_t channels) {
+  for (int64_t b = 0; b < c.batches; ++b) {
+    const int64_t rows = c.rows_of(b), keys = c.keys_of(b);
+    for (int64_t j = 0; j < keys; ++j) {
+      bool seen = false;
+      for (int64_t i = 0; i < rows && !seen; ++i) seen = mask_allows(c.mask, i, j, rows, keys);
+      for (int64_t h = 0; h < c.heads_kv && !seen; ++h) {
+        std::fill_n(values.begin() + ((b * c.heads_kv + h) * c.seq_k + j) * channels, channels,
+                    from_float(c.dtype, NAN));
+      }
+    }
+  }
+}
+
+// v where it is the first channels of k.
+std::vector<uint16_t> first_channels(const AttentionCase &c) {
+  std::vector<uint16_t> values;
+  for (int64_t row = 0; row < c.batches * c.heads_kv * c.seq_k; ++row) {
+    const auto key = c.k.begin() + row * c.head_dim;
+    values.insert(values.end(), key, key + c.value_dim());
+  }
+  return values;
 }
 
 // Numbers over (B, Hq, Sq, Sk) that are the same along axes of `zero`.
@@ -136,7 +164,7 @@ AttentionCase::Descale descale(const AttentionSpec &spec, const std::string &kin
 }
 
 Placement place(const PlacementRule &rule, Random &random, int rank, int free_axes,
-                const std::string &axes) {
+                const std::string &axes, int64_t element_bytes) {
   Placement placement;
   switch (rule.kind) {
     case PlacementRule::kTight:
@@ -153,10 +181,11 @@ Placement place(const PlacementRule &rule, Random &random, int rank, int free_ax
       break;
     case PlacementRule::kRandom:
     case PlacementRule::kRandom16:
-      placement = random_placement(random, rank, free_axes, rule.kind == PlacementRule::kRandom16);
+      placement = random_placement(random, rank, free_axes, rule.kind == PlacementRule::kRandom16,
+                                   element_bytes);
       break;
     case PlacementRule::kSlack:
-      placement.pad.assign(static_cast<size_t>(rank), 40);
+      placement.pad.assign(static_cast<size_t>(rank), 48);
       placement.offset_elements = 96;
       placement.slack_elements = 333;
       break;
@@ -181,15 +210,18 @@ void place_all(const AttentionSpec &spec, AttentionCase &c) {
   const auto packed = [](Lengths as) {
     return as == Lengths::kPacked || as == Lengths::kPackedUsed ? 1 : 0;
   };
+  const auto bytes = [](flydsl_aot_dtype float8) {
+    return float8 == FLYDSL_AOT_DTYPE_INVALID ? 2 : 1;
+  };
   const int q = packed(c.lengths_q_as), k = packed(c.lengths_k_as);
-  c.place_q = place(spec.place_q, random, 4 - q, 3 - q, "bhs");
-  c.place_k = place(spec.place_k, random, 4 - k, 3 - k, "bhs");
-  c.place_v = place(spec.place_v, random, 4 - k, 3 - k, "bhs");
-  c.place_out = place(spec.place_out, random, 4 - q, 3 - q, "");
-  c.place_lse = place(spec.place_lse, random, 3 - q, 3 - q, "");
-  c.place_bias = place(spec.place_bias, random, 4, 4, "bhqk");
-  c.place_visible = place(spec.place_visible, random, 4, 4, "bhqk");
-  c.place_kept = place(spec.place_kept, random, 4, 4, "");
+  c.place_q = place(spec.place_q, random, 4 - q, 3 - q, "bhs", bytes(c.q_dtype));
+  c.place_k = place(spec.place_k, random, 4 - k, 3 - k, "bhs", bytes(c.kv_dtype));
+  c.place_v = place(spec.place_v, random, 4 - k, 3 - k, "bhs", bytes(c.kv_dtype));
+  c.place_out = place(spec.place_out, random, 4 - q, 3 - q, "", 2);
+  c.place_lse = place(spec.place_lse, random, 3 - q, 3 - q, "", 4);
+  c.place_bias = place(spec.place_bias, random, 4, 4, "bhqk", 2);
+  c.place_visible = place(spec.place_visible, random, 4, 4, "bhqk", 1);
+  c.place_kept = place(spec.place_kept, random, 4, 4, "", 1);
 }
 
 }  // namespace
@@ -211,6 +243,12 @@ AttentionCase build_attention_case(const AttentionSpec &spec) {
   set_keys(spec, c, c.k, c.head_dim, spec.nan_k, false, NAN, bad_keys);
   set_keys(spec, c, c.v, c.value_dim(), spec.nan_v, false, NAN, bad_keys);
   set_keys(spec, c, c.v, c.value_dim(), spec.nan_v_channel, true, NAN, bad_keys);
+  if (spec.nan_hidden) {
+    spoil_hidden(c, c.k, c.head_dim);
+    spoil_hidden(c, c.v, c.value_dim());
+  }
+  c.v_is_k = spec.v.kind == Values::kKeys;
+  if (c.v_is_k) c.v = first_channels(c);
   if (spec.bias) {
     c.bias = score_numbers<float>(c, spec.place_bias.zero, [&](int64_t n) {
       if (random_at(spec, kBiasHides, n).chance(spec.bias_hides)) return -INFINITY;

@@ -32,7 +32,7 @@ struct AttentionResult {
 
 // Queries, calls, waits, downloads. Outputs and workspace are poisoned before. Throws DeviceError if memory
 // cannot be had, written or read.
-AttentionResult call_attention(flydsl_aot_handle *handle, const AttentionCase &c);
+AttentionResult call_attention_forward(flydsl_aot_handle *handle, const AttentionCase &c);
 
 // Bit-for-bit equality of out and lse (NaN equals NaN of the same bits).
 bool same_bits(const AttentionResult &a, const AttentionResult &b);

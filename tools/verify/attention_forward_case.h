@@ -52,6 +52,7 @@ struct AttentionCase {
   }
   int64_t block_size = 16;        // of paged keys
   std::vector<uint16_t> q, k, v;  // dense, (B, H, S, D)
+  bool v_is_k = false;            // v is a view of k, its first channels
   Placement place_q, place_k, place_v, place_out, place_lse;
   uint16_t input_poison =
       0xffff;  // what lies around and between the inputs' elements: NaN in both types

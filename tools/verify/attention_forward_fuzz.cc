@@ -1,32 +1,26 @@
 #include "tools/verify/attention_forward_fuzz.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
 
-#include "tools/verify/random.h"
+#include "tools/verify/fuzz_line.h"
 
 namespace flydsl::verify {
 namespace {
 
-class Line {
+class Line : public FuzzLine {
  public:
-  explicit Line(uint64_t seed) : random_(seed), text_("fuzz_" + std::to_string(seed)) {
-    set("seed", std::to_string(seed));
-  }
-
-  std::string text() && { return std::move(text_); }
+  using FuzzLine::FuzzLine;
 
   void shape() {
     set("dtype", one_of({"bf16", "fp16"}));
-    batches_ = random_.between(1, 3);
-    heads_kv_ = random_.between(1, 2);
+    batches_ = random().between(1, 3);
+    heads_kv_ = random().between(1, 2);
     heads_q_ = heads_kv_ * one_of_numbers({1, 1, 2, 3, 7});
     // Lengths near tile edges as often as any others.
     const auto length = [&](int64_t longest) {
-      return chance(0.5) ? random_.between(1, longest)
+      return chance(0.5) ? random().between(1, longest)
                          : std::max<int64_t>(1, one_of_numbers({1, 16, 32, 64, 128, 192, 256}) +
-                                                    random_.between(-1, 1)) %
+                                                    random().between(-1, 1)) %
                                    longest +
                                1;
     };
@@ -34,14 +28,14 @@ class Line {
     seq_q_ = length(heads_q_ > 4 || large ? 70 : 160);
     seq_k_ = length(large ? 130 : 300);
     int64_t d = chance(0.6) ? one_of_numbers({64, 128, 64, 128, 32, 96, 192, 256})
-                            : random_.between(1, 256);
-    if (large) d = chance(0.6) ? one_of_numbers({512, 576}) : random_.between(257, 576);
-    int64_t dv = chance(0.7) ? d : random_.between(1, large ? 512 : 256);
+                            : random().between(1, 256);
+    if (large) d = chance(0.6) ? one_of_numbers({512, 576}) : random().between(257, 576);
+    int64_t dv = chance(0.7) ? d : random().between(1, large ? 512 : 256);
     if (d == 192 && chance(0.3)) dv = 128;
     dv = std::min<int64_t>(dv, 512);
     if (chance(0.03)) {  // rows enough for the instances that want many
       batches_ = heads_q_ = heads_kv_ = 1;
-      seq_q_ = one_of_numbers({2048, 4096}) + random_.between(0, 40);
+      seq_q_ = one_of_numbers({2048, 4096}) + random().between(0, 40);
       seq_k_ = length(200);
       d = dv = 128;
     }
@@ -60,7 +54,9 @@ class Line {
     if (chance(0.3)) {
       set("mask", "causal" + anchor);
     } else if (chance(0.5)) {
-      const auto bound = [&] { return std::to_string(random_.between(-1, chance(0.5) ? 8 : 200)); };
+      const auto bound = [&] {
+        return std::to_string(random().between(-1, chance(0.5) ? 8 : 200));
+      };
       set("mask", bound() + "," + bound() + anchor);
     }
   }
@@ -72,7 +68,7 @@ class Line {
       for (int64_t b = 0; b < batches_; ++b) {
         const int64_t length = chance(0.15)   ? 0
                                : chance(0.15) ? longest
-                                              : random_.between(1, longest);
+                                              : random().between(1, longest);
         text.append(b ? "," : ":").append(std::to_string(length));
       }
       return text;
@@ -112,8 +108,8 @@ class Line {
     if (chance(0.15)) set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
     if (chance(0.2)) {
       set("dropout", one_of({"0.1", "0.5", "0.9"}));
-      set("dropout_seed", std::to_string(random_.bits()));
-      set("dropout_offset", std::to_string(random_.bits() >> (chance(0.5) ? 0 : 40)));
+      set("dropout_seed", std::to_string(random().bits()));
+      set("dropout_offset", std::to_string(random().bits() >> (chance(0.5) ? 0 : 40)));
       set("dropout_from", one_of({"host", "device"}));
       if (chance(0.2)) set("kept", "yes");
     }
@@ -135,7 +131,7 @@ class Line {
     if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
     if (chance(0.1)) set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
     if (chance(0.12)) {
-      set(one_of({"nan_k", "nan_v", "nan_v_channel"}), std::to_string(random_.between(1, 3)));
+      set(one_of({"nan_k", "nan_v", "nan_v_channel"}), std::to_string(random().between(1, 3)));
     } else {
       if (!packed_k_) zero("k", "bhs", 0.1);
       if (!packed_k_) zero("v", "bhs", 0.1);
@@ -145,38 +141,13 @@ class Line {
   }
 
  private:
-  void set(const std::string &key, const std::string &value) { text_ += " " + key + "=" + value; }
-  void number(const std::string &key, int64_t value) { set(key, std::to_string(value)); }
-  bool chance(double probability) { return random_.chance(probability); }
-  std::string one_of(const std::vector<std::string> &values) {
-    return values[static_cast<size_t>(random_.below(static_cast<int64_t>(values.size())))];
-  }
-  int64_t one_of_numbers(const std::vector<int64_t> &values) {
-    return values[static_cast<size_t>(random_.below(static_cast<int64_t>(values.size())))];
-  }
-  void zero(const std::string &tensor, const std::string &axes, double share) {
-    std::string letters;
-    for (const char axis : axes) {
-      if (chance(share)) letters += axis;
-    }
-    if (!letters.empty()) set(tensor + "_zero", letters);
-  }
-  void place(const std::string &tensor) {
-    if (chance(0.6)) return;
-    std::string rule = one_of({"bshd", "random", "random16", "slack", "offset:", "pitch:"});
-    if (rule.back() == ':') rule += std::to_string(random_.between(1, 9));
-    set(tensor + "_place", rule);
-  }
-
-  Random random_;
-  std::string text_;
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
   bool packed_q_ = false, packed_k_ = false;
 };
 
 }  // namespace
 
-std::string fuzz_attention_line(uint64_t seed) {
+std::string fuzz_attention_forward_line(uint64_t seed) {
   Line line(seed);
   line.shape();
   line.mask();

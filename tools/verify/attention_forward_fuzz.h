@@ -7,6 +7,6 @@
 namespace flydsl::verify {
 
 // The line of case `seed`, named fuzz_<seed>: small enough for the emulator, a problem that must run.
-std::string fuzz_attention_line(uint64_t seed);
+std::string fuzz_attention_forward_line(uint64_t seed);
 
 }  // namespace flydsl::verify

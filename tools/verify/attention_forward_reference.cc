@@ -29,14 +29,14 @@ int64_t position_of(const flydsl_aot_mask &mask, int64_t i, int64_t rows, int64_
   return mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? i : i + keys - rows;
 }
 
+}  // namespace
+
 bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys) {
   const int64_t position = position_of(mask, i, rows, keys);
   if (mask.left != FLYDSL_AOT_UNLIMITED && position - j > mask.left) return false;
   if (mask.right != FLYDSL_AOT_UNLIMITED && j - position > mask.right) return false;
   return true;
 }
-
-}  // namespace
 
 AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const HostView &q,
                                                const HostView &k, const HostView &v, double scale,

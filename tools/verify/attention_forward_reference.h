@@ -33,6 +33,9 @@ struct ReferenceTerms {
   std::function<double(int64_t, int64_t, int64_t, int64_t)> dropout;
 };
 
+// Whether the mask lets query i of `rows` see key j of `keys`.
+bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys);
+
 struct AttentionReference {
   // Dense: (B, Hq, Sq, Dv) and (B, Hq, Sq).
   std::vector<double> out;

@@ -16,6 +16,8 @@ Values parse_values(CaseLine &line, const std::string &key) {
   const auto number_after = [&](size_t begin) { return line.to_number(key, text.substr(begin)); };
   if (text == "int") {
     values.kind = Values::kInteger;
+  } else if (text == "k" && key == "v") {
+    values.kind = Values::kKeys;
   } else if (text.starts_with("normal")) {
     if (text.size() > 6 && text[6] != '*') line.fail(key, "must be normal or normal*NUMBER");
     if (text.size() > 6) values.factor = number_after(7);
@@ -38,7 +40,7 @@ Values parse_values(CaseLine &line, const std::string &key) {
     else
       line.fail(key,
                 "must be normal, int, first:NUMBER, a number, or position, channel, batch, head or "
-                "batch+head with %NUMBER, /NUMBER or both");
+                "batch+head with %NUMBER, /NUMBER or both; of v also k");
     const size_t slash = text.find('/');
     if (slash != std::string::npos) values.divisor = number_after(slash + 1);
     const size_t percent = text.find('%');
@@ -188,7 +190,7 @@ void parse_scores(CaseLine &line, AttentionSpec &spec) {
 }
 
 // What would make a case mean something else than it says.
-void check(const CaseLine &line, const AttentionSpec &spec) {
+void check(CaseLine &line, const AttentionSpec &spec) {
   const AttentionCase &c = spec.base;
   if (spec.inf_k > 0 && c.kv_dtype == FLYDSL_AOT_E4M3) line.fail("inf_k", "e4m3 has no infinity");
   const auto dense = [](Lengths as) { return as == Lengths::kDense || as == Lengths::kUsed; };
@@ -197,14 +199,31 @@ void check(const CaseLine &line, const AttentionSpec &spec) {
   for (const PlacementRule *rule : {&spec.place_k, &spec.place_v}) {
     if (rule->zero.empty()) continue;
     if (!dense(c.lengths_k_as)) line.fail("k_zero", "needs dense k and v, not packed or paged");
-    if (spec.nan_k + spec.nan_v + spec.nan_v_channel + spec.inf_k > 0)
-      line.fail("k_zero", "cannot be together with nan_k, nan_v, nan_v_channel or inf_k");
+    if (spec.nan_k + spec.nan_v + spec.nan_v_channel + spec.inf_k + spec.nan_hidden > 0)
+      line.fail("k_zero",
+                "cannot be together with nan_k, nan_v, nan_v_channel, inf_k or nan_hidden");
+  }
+  if (spec.v.kind == Values::kKeys) {
+    for (const char *key : {"v_place", "v_zero", "nan_v", "nan_v_channel", "v_descale"})
+      if (line.has(key)) line.fail(key, "v=k leaves v no place and no numbers of its own");
+    if (c.value_dim() > c.head_dim) line.fail("v", "k must have at least dv channels");
+  }
+}
+
+void check_absent(CaseLine &line, const std::vector<std::string> &absent) {
+  for (const std::string &rule : absent) {
+    const size_t equals = rule.find('=');
+    const std::string key = rule.substr(0, equals);
+    if (line.has(key) &&
+        (equals == std::string::npos || line.word(key, "").starts_with(rule.substr(equals + 1))))
+      line.fail(key, "this operator has no such argument");
   }
 }
 
 }  // namespace
 
-AttentionSpec parse_attention_spec(const std::string &text) {
+AttentionSpec parse_attention_spec(const std::string &text,
+                                   const std::vector<std::string> &absent) {
   CaseLine line(text);
   AttentionSpec spec;
   spec.name = line.name();
@@ -226,6 +245,7 @@ AttentionSpec parse_attention_spec(const std::string &text) {
   spec.nan_v = line.integer("nan_v", 0, 0, kMaxSize);
   spec.nan_v_channel = line.integer("nan_v_channel", 0, 0, kMaxSize);
   spec.inf_k = line.integer("inf_k", 0, 0, kMaxSize);
+  spec.nan_hidden = line.choice("nan_hidden", 0, {"no", "yes"}) == 1;
   spec.repeat = line.integer("repeat", 1, 1, 1000);
   spec.same_when_tight = line.choice("same_when_tight", 0, {"no", "yes"}) == 1;
   spec.expect = line.word("expect", "");
@@ -233,6 +253,7 @@ AttentionSpec parse_attention_spec(const std::string &text) {
   spec.want_lse = line.numbers("want_lse");
   line.finish();
   check(line, spec);
+  check_absent(line, absent);
   return spec;
 }
 

@@ -21,7 +21,8 @@ struct Values {
     kChannel,
     kBatch,
     kHead,
-    kBatchPlusHead
+    kBatchPlusHead,
+    kKeys  // of v: it is a view of k, its first channels
   };
   Kind kind = kNormal;
   double factor = 1;  // of kNormal, kConstant and kFirst
@@ -46,6 +47,8 @@ struct AttentionSpec {
       place_kept;
   // Keys chosen at random whose rows of k or v, or one channel of v, are made NaN; of k, infinite.
   int64_t nan_k = 0, nan_v = 0, nan_v_channel = 0, inf_k = 0;
+  bool nan_hidden =
+      false;  // rows of k and v that the mask hides from all queries of their sequence are NaN
   bool bias = false, visible = false;
   double bias_factor = 1, bias_hides = 0;  // standard deviation; share that is -inf
   double visible_share = 0.7;
@@ -60,8 +63,9 @@ struct AttentionSpec {
   std::vector<double> want_out, want_lse;
 };
 
-// Throws CaseError.
-AttentionSpec parse_attention_spec(const std::string &line);
+// Throws CaseError, also if the line has one of the keys `absent` ("key", or "key=beginning of a value").
+AttentionSpec parse_attention_spec(const std::string &line,
+                                   const std::vector<std::string> &absent = {});
 
 // The case with its numbers, the same for the same spec everywhere.
 AttentionCase build_attention_case(const AttentionSpec &spec);

@@ -64,10 +64,11 @@ std::string check_wanted(const AttentionSpec &spec, const AttentionCase &c,
   return out.empty() ? check_rows(c, "lse", spec.want_lse, reference.lse, 1) : out;
 }
 
-Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &spec) {
+Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &spec,
+                              AttentionResult (*call)(flydsl_aot_handle *, const AttentionCase &)) {
   Outcome outcome;
   const AttentionCase c = build_attention_case(spec);
-  const AttentionResult result = call_attention(handle, c);
+  const AttentionResult result = call(handle, c);
   outcome.device_failed = result.device_failed;
   outcome.fault = result.contradiction;
   if (!outcome.fault.empty()) return outcome;
@@ -87,13 +88,13 @@ Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &sp
   outcome.numbers = numbers + result.kernel;
   outcome.fault = verdict.fault;
   if (outcome.fault.empty()) outcome.fault = check_wanted(spec, c, reference);
-  for (int64_t call = 1; call < spec.repeat && outcome.fault.empty(); ++call) {
-    if (!same_bits(result, call_attention(handle, c)))
-      outcome.fault = "call " + std::to_string(call + 1) + " gave other bits than the first";
+  for (int64_t n = 1; n < spec.repeat && outcome.fault.empty(); ++n) {
+    if (!same_bits(result, call(handle, c)))
+      outcome.fault = "call " + std::to_string(n + 1) + " gave other bits than the first";
   }
   if (spec.same_when_tight && outcome.fault.empty()) {
     const AttentionCase tight_case = tight(c);
-    const AttentionResult dense = call_attention(handle, tight_case);
+    const AttentionResult dense = call(handle, tight_case);
     // Dense keys may have a faster instance than paged ones, which rounds otherwise.
     if (dense.kernel != result.kernel && c.lengths_k_as == Lengths::kPaged)
       outcome.fault = judge(tight_case, dense, reference_of(tight_case)).fault;

@@ -1,9 +1,10 @@
-// One case of attention_forward from its line to its verdict.
+// One case of an attention operator from its line to its verdict.
 #pragma once
 
 #include <string>
 
 #include "flydsl_aot/flydsl_aot.h"
+#include "tools/verify/attention_forward_call.h"
 #include "tools/verify/attention_forward_reference.h"
 #include "tools/verify/attention_forward_spec.h"
 
@@ -15,7 +16,9 @@ struct Outcome {
   bool device_failed = false;  // a kernel faulted: what runs after it proves nothing
 };
 
-Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &spec);
+// `call`: of the operator that the case is for.
+Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &spec,
+                              AttentionResult (*call)(flydsl_aot_handle *, const AttentionCase &));
 
 // The oracle against the values that the spec says; "" or the first difference.
 std::string check_wanted(const AttentionSpec &spec, const AttentionCase &c,

@@ -14,9 +14,10 @@ void require(flydsl_aot_status status, const char *what) {
 
 }  // namespace
 
-Placement random_placement(Random &random, int rank, int free_axes, bool align16) {
+Placement random_placement(Random &random, int rank, int free_axes, bool align16,
+                           int64_t element_bytes) {
   Placement placement;
-  const int64_t unit = align16 ? 8 : 1;
+  const int64_t unit = align16 ? 16 / element_bytes : 1;
   placement.order.resize(static_cast<size_t>(rank));
   std::iota(placement.order.begin(), placement.order.end(), 0);
   for (int i = free_axes - 1; i > 0; --i) {

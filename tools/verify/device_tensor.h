@@ -29,9 +29,9 @@ inline Placement bshd() {
 }
 
 // Random order of the first `free_axes` axes (the others stay fastest), pads, offset and slack. With
-// `align16` every stride, and the offset, is a multiple of 8 elements of 16 bits, so that the wide-load
-// kernels take it.
-Placement random_placement(Random &random, int rank, int free_axes, bool align16);
+// `align16` every stride, and the offset, is a multiple of 16 bytes, so that the wide-load kernels take it.
+Placement random_placement(Random &random, int rank, int free_axes, bool align16,
+                           int64_t element_bytes = 2);
 
 // Device memory that could not be had, written or read; the message is the library's.
 class DeviceError : public std::runtime_error {

@@ -3,6 +3,6 @@
 
 namespace flydsl::verify {
 
-extern const char *const kAttentionForwardCases;
+extern const char *const kAttentionForwardCases, *const kAttentionDecodeCases;
 
 }  // namespace flydsl::verify

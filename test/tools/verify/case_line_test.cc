@@ -5,10 +5,9 @@
 
 #include <functional>
 
-#include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/attention_forward_spec.h"
+#include "tools/verify/attention_operators.h"
 #include "tools/verify/case_list.h"
-#include "tools/verify/shipped_cases.h"
 
 namespace flydsl::verify {
 namespace {
@@ -72,6 +71,10 @@ TEST(CaseLine, ValuesAreChecked) {
       {"k_zero=b k_lengths=packed:1", "needs dense k and v"},
       {"inf_k=1 kv_dtype=e4m3", "e4m3 has no infinity"},
       {"b=16777216 sq=16777216", "more than 2^24 rows"},
+      {"k_zero=b nan_hidden=yes", "cannot be together with"},
+      {"q=k", "must be normal, int"},
+      {"v=k v_place=slack", "v=k leaves v no place"},
+      {"v=k d=64 dv=65", "k must have at least dv channels"},
   };
   for (const auto &one : bad) {
     const std::string error = error_of_spec(std::string("smoke_a ") + one.setting);
@@ -91,19 +94,39 @@ TEST(CaseList, CommentsNamesAndSelection) {
             "list:3: case smoke_a is also line 1");
 }
 
-TEST(CaseList, EveryShippedCaseIsUnderstood) {
-  const std::vector<std::string> lines = case_lines("shipped", kAttentionForwardCases);
-  EXPECT_GT(lines.size(), 200u);
+// What attention_decode does not take.
+TEST(CaseLine, KeysOfAnotherOperatorAreRefused) {
+  const std::vector<std::string> &absent = attention_decode_cases().absent;
+  for (const char *setting : {"bias=fp32", "dropout=0.5", "q_lengths=used:1", "k_lengths=packed:1",
+                              "k_lengths=packed-used:1", "q_dtype=e4m3"}) {
+    const std::string line = std::string("smoke_a ") + setting;
+    EXPECT_EQ(error_of_spec(line), "no error");
+    EXPECT_TRUE(holds(error_of([&] { parse_attention_spec(line, absent); }),
+                      "this operator has no such argument"))
+        << setting;
+  }
+  parse_attention_spec("smoke_a k_lengths=paged:1", absent);
+}
+
+class CasesOfAnOperator : public ::testing::TestWithParam<const AttentionOperator *> {};
+INSTANTIATE_TEST_SUITE_P(All, CasesOfAnOperator,
+                         ::testing::Values(&attention_forward_cases(), &attention_decode_cases()),
+                         [](const auto &info) { return std::string(info.param->name); });
+
+TEST_P(CasesOfAnOperator, EveryShippedCaseIsUnderstood) {
+  const std::vector<std::string> lines = case_lines("shipped", GetParam()->cases);
+  EXPECT_GT(lines.size(), 150u);
   for (const std::string &line : lines) {
-    const std::string name = parse_attention_spec(line).name;
+    const std::string name = parse_attention_spec(line, GetParam()->absent).name;
     EXPECT_TRUE(name.starts_with("smoke_") || name.starts_with("full_")) << name;
   }
 }
 
-TEST(Fuzz, TheSameSeedIsTheSameCaseAndEverySeedIsUnderstood) {
-  EXPECT_EQ(fuzz_attention_line(7), fuzz_attention_line(7));
-  EXPECT_NE(fuzz_attention_line(7), fuzz_attention_line(8));
-  for (uint64_t seed = 0; seed < 2000; ++seed) parse_attention_spec(fuzz_attention_line(seed));
+TEST_P(CasesOfAnOperator, TheSameSeedIsTheSameCaseAndEverySeedIsUnderstood) {
+  const auto line = GetParam()->fuzz;
+  EXPECT_EQ(line(7), line(7));
+  EXPECT_NE(line(7), line(8));
+  for (uint64_t seed = 0; seed < 2000; ++seed) parse_attention_spec(line(seed), GetParam()->absent);
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+#include "tools/verify/attention_decode_call.h"
+
+#include "tools/verify/attention_device_case.h"
+
+namespace flydsl::verify {
+
+AttentionResult call_attention_decode(flydsl_aot_handle *handle, const AttentionCase &c) {
+  DeviceCase on_device(handle, c);
+  flydsl_aot_attention_decode_params params{};
+  on_device.set(&params);
+  return on_device.run(&params, flydsl_aot_attention_decode_query, flydsl_aot_attention_decode);
+}
+
+}  // namespace flydsl::verify
