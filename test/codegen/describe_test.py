@@ -82,6 +82,12 @@ class Manifest(unittest.TestCase):
             for mask in ("none", "causal")
         }
         expected |= {
+            f"attention_forward_e4m3_{dtype}_d{dim}_{mask}_m256n64"
+            for dtype in ("bf16", "fp16")
+            for dim in (64, 128)
+            for mask in ("none", "causal")
+        }
+        expected |= {
             f"attention_forward_{dtype}_d{dims}_general_m128n64"
             for dtype in ("bf16", "fp16")
             for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256", "512", "576x512")

@@ -56,18 +56,24 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
   const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
                      !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
-                     c.random_on_device || c.want_kept || c.q_dtype != FLYDSL_AOT_DTYPE_INVALID ||
-                     c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID;
+                     c.random_on_device || c.want_kept;
+  const bool bytes =
+      c.q_dtype != FLYDSL_AOT_DTYPE_INVALID || c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID;
+  const bool float8 = c.q_dtype == FLYDSL_AOT_E4M3 && c.kv_dtype == FLYDSL_AOT_E4M3;
   const bool window = c.mask.left != FLYDSL_AOT_UNLIMITED && (lengths || left_hides(c));
   const bool causal = c.mask.right != FLYDSL_AOT_UNLIMITED && (lengths || right_hides(c));
   const std::string mask = window ? "_window" : causal ? "_causal" : "_none";
-  const std::string kind = !exact || terms || c.lengths_k_as == Lengths::kPaged
-                               ? "_general"
-                               : mask + (staged ? "_staged" : "_direct");
+  const bool featureless = exact && !terms && c.lengths_k_as != Lengths::kPaged;
+  if (featureless && float8 && !window && !staged) {
+    return std::string("attention_forward_e4m3_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
+           class_name(c.head_dim, c.value_dim()) + mask + "_m256n64";
+  }
+  const std::string kind =
+      featureless && !bytes ? mask + (staged ? "_staged" : "_direct") : "_general";
   // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
   const bool pipelined = (c.head_dim == 128 || c.head_dim == 192) && c.value_dim() == 128 &&
                          !window && c.seq_q >= (causal ? 4096 : 2048) && !staged && !terms &&
-                         c.lengths_k_as != Lengths::kPaged;
+                         !bytes && c.lengths_k_as != Lengths::kPaged;
   return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
          class_name(c.head_dim, c.value_dim()) +
          (pipelined ? mask + "_pipelined_m256n64" : kind + "_m128n64");

@@ -1,7 +1,7 @@
 // What the values of 8-bit tensors are multiplied by, a number per tensor or per head.
 #pragma once
 
-#include "attention_forward/general/work.hip.h"
+#include "attention_forward/head.hip.h"
 
 namespace flydsl::kernels {
 
@@ -10,7 +10,7 @@ FLYDSL_DEVICE float descale_at(const float *from, i64 element) {
 }
 
 // Of products q . k.
-FLYDSL_DEVICE float score_descale(const GeneralWork &work) {
+FLYDSL_DEVICE float score_descale(const Head &work) {
   const Arguments args = fresh_arguments();
   const u32 q_head = args->q_descale_by_kv ? work.kv_head : work.head;
   return descale_at(args->q_descale,
@@ -20,7 +20,7 @@ FLYDSL_DEVICE float score_descale(const GeneralWork &work) {
 }
 
 // Of v, and so of the output.
-FLYDSL_DEVICE float value_descale(const GeneralWork &work) {
+FLYDSL_DEVICE float value_descale(const Head &work) {
   const Arguments args = fresh_arguments();
   return descale_at(args->v_descale, work.batch * args->v_descale_stride_b +
                                          work.kv_head * args->v_descale_stride_h);

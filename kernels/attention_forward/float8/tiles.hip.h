@@ -1,0 +1,66 @@
+// Tiles of the e4m3 instances: K lies in LDS as bytes, V widened to 16 bits (tile_layout.hip.h).
+#pragma once
+
+#include "attention_forward/problem.hip.h"
+#include "attention_forward/tile_layout.hip.h"
+
+namespace flydsl::kernels::float8 {
+
+// Lines as in TileLayout, which see also for the banks.
+template <int head_dim>
+struct KeyTile {
+  static_assert(head_dim == 64 || head_dim == 128, "whole matrix instructions, 16 bytes a lane");
+  static constexpr int rows_of_line = 1024 / head_dim;
+  static constexpr int lines = kKeysOfTile / rows_of_line;
+  static constexpr int pitch = 1024 + 16;
+  static constexpr int bytes = lines * pitch;
+  static constexpr int lane_bytes = 16, lanes_of_row = head_dim / lane_bytes;
+
+  // Byte of the A operand of S^T = K Q^T for keys 32 block + l % 32: of 64 elements from 64 step on, a lane has 16 at 16 (l / 32)
+  // in registers 0 to 3, and those 32 further on, chunk 1, in registers 4 to 7 (CDNA4 ISA, 32x32x64 of 8 bits).
+  static FLYDSL_DEVICE u32 lane_part(u32 lane) {
+    const u32 row = lane % 32;
+    return row % lines * pitch + row / lines * head_dim + lane / 32 * 16;
+  }
+  static constexpr int immediate(int block, int step, int chunk) {
+    return 32 * block / lines * head_dim + 64 * step + 32 * chunk;
+  }
+};
+
+// How values pass from memory, 8 bytes a lane, to TileLayout's lines, 16 bytes a lane.
+template <int head_dim>
+struct ValueTile : TileLayout<head_dim> {
+  static constexpr int lane_bytes = 8;
+};
+
+// The rows of one tensor that a wave carries, as RowSource.
+template <class Tile>
+struct Rows {
+  static constexpr int lines_of_wave = Tile::lines / kWaves;
+  global_ptr<const char> base;  // this lane's part of row 0
+  i64 row_bytes;
+  i32 lane_row;     // row in the tile of this wave's first line
+  u64 lane_offset;  // the same in bytes
+  u64 tile_offset;  // of the tile that is fetched next, if it is complete; the same in all lanes
+
+  FLYDSL_DEVICE Rows(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane)
+      : base(tensor + lane % Tile::lanes_of_row * Tile::lane_bytes), row_bytes(row_bytes) {
+    lane_row = wave * lines_of_wave + lane / Tile::lanes_of_row * Tile::lines;
+    lane_offset = static_cast<u64>(lane_row * row_bytes);
+    tile_offset = 0;
+  }
+  // Where this lane's part of a line of tile `tile` is; past the last key, in the last one's row.
+  template <bool complete>
+  FLYDSL_DEVICE global_ptr<const char> address(i32 tile, int line, i32 seq_k) const {
+    if constexpr (complete) return base + lane_offset + (tile_offset + line * row_bytes);
+    return base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes;
+  }
+  // The next tile, or again the same.
+  FLYDSL_DEVICE void advance(bool exists) { tile_offset += exists ? kKeysOfTile * row_bytes : 0; }
+  FLYDSL_DEVICE void start_at(i32 tile, i32 complete_tiles) {
+    const i32 found = smaller(tile, complete_tiles - 1);
+    tile_offset = static_cast<u64>(found < 0 ? 0 : found * (kKeysOfTile * row_bytes));
+  }
+};
+
+}  // namespace flydsl::kernels::float8
