@@ -1,6 +1,7 @@
 #!/bin/bash
 # Fetches one family of third-party wheels from PyPI and makes its code objects under DIR. Does nothing when they are there.
-#   fetch.sh DIR aiter|triton|triton_attention|flydsl
+#   fetch.sh DIR aiter|triton|triton_attention|triton_attention_sweep|flydsl
+# No test needs triton_attention_sweep, which is what an autotuner would try (about 350 compilations, 10 minutes of a core): tables do.
 # PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
 # PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
 # FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77
@@ -14,14 +15,14 @@ torch_version=2.15.0
 numpy_version=2.4.6
 
 if [ $# != 2 ]; then
-  echo "usage: fetch.sh DIR aiter|triton|triton_attention|flydsl" >&2
+  echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_attention_sweep|flydsl" >&2
   exit 2
 fi
 family=$2
 case $family in
   aiter) sources=wheel_members ;;
   triton) sources="compile_triton triton_kernels triton_offline" ;;
-  triton_attention) sources="compile_triton_attention triton_attention triton_offline" ;;
+  triton_attention | triton_attention_sweep) sources="compile_triton_attention triton_attention triton_decode triton_offline" ;;
   flydsl) sources="wheel_members compile_flydsl torch_stub" ;;
   *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
 esac
@@ -81,7 +82,12 @@ triton() {
 
 triton_attention() {
   locked install triton "triton==$triton_version"
-  "$python" "$here/fetch/compile_triton_attention.py" "$dir/triton_attention"
+  "$python" "$here/fetch/compile_triton_attention.py" "$dir/triton_attention" few
+}
+
+triton_attention_sweep() {
+  locked install triton "triton==$triton_version"
+  "$python" "$here/fetch/compile_triton_attention.py" "$dir/triton_attention_sweep" sweep
 }
 
 # FlyDSL links with the ld.lld of a ROCm folder and with two bitcode libraries of ROCm's, which Triton's wheel also holds.

@@ -6,7 +6,8 @@ usage: timing.py --library libflydsl_emu.so --objects DIR --op OP --problem NAME
 
 With --op: a line for each peer, in their order: "peer", then either "refused" (why the peer has no kernel for the problem) or "kernel",
 "seconds", "constants_hash" and "launches", what the model says about each launch; where a peer chooses among compiled configurations,
-"configurations" has the seconds of all, fastest first.
+"configurations" has the seconds of all, fastest first. "lds_hypotheses" has, for each, the seconds and the kernel of the configuration that is
+fastest under it.
 With --calibration: a line for each case of modelled/cases.py: "name", "published" and "modelled" in TFLOP/s, "fitted", "error", ...
 Exit status: 0; 1 a launch failed; 2 usage; 3 the objects are not in DIR, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
 """
@@ -55,7 +56,8 @@ def parse():
 
 
 def totals(launches):
-    return dict(seconds=sum(x["seconds"] for x in launches), constants_hash=launches[0]["constants_hash"], matrix_flops=sum(
+    hypotheses = {name: sum(x["lds_hypotheses"][name]["seconds"] for x in launches) for name in launches[0]["lds_hypotheses"]}
+    return dict(hypotheses=hypotheses, seconds=sum(x["seconds"] for x in launches), constants_hash=launches[0]["constants_hash"], matrix_flops=sum(
         x["matrix_flops"] for x in launches), hbm_bytes=sum(x["hbm_bytes"] for x in launches), launches=launches)
 
 
@@ -79,6 +81,10 @@ def model_peer(session, pool, options, peer):
         raise next(iter(failures.values()))
     ranked = sorted(outcomes, key=lambda name: outcomes[name]["seconds"])
     answer = dict(peer=peer, kernel=ranked[0], **outcomes[ranked[0]])
+    answer["lds_hypotheses"] = {}
+    for hypothesis in answer.pop("hypotheses"):
+        fastest = min(outcomes, key=lambda name: outcomes[name]["hypotheses"][hypothesis])
+        answer["lds_hypotheses"][hypothesis] = dict(seconds=outcomes[fastest]["hypotheses"][hypothesis], kernel=fastest)
     if len(found) > 1:
         answer["configurations"] = {name: outcomes[name]["seconds"] for name in ranked}
         answer["failed_configurations"] = {name: error.args[0] for name, error in failures.items()}

@@ -97,4 +97,5 @@ def values(raw, kind):
     return raw.astype(np.float64)
 
 
-STORAGE = {"bf16": np.uint16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
+STORAGE = {"bf16": np.uint16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64,
+           "e4m3": np.uint8, "e5m2": np.uint8}

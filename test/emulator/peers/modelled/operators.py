@@ -15,6 +15,19 @@ def attention_forward(objects, peer, p):
     raise Unsupported("the wheels have no attention kernel of FlyDSL's")
 
 
+def attention_decode(objects, peer, p):
+    if peer != "triton":
+        raise Unsupported(f"the wheels have no decode kernel of {peer}'s that is known here")
+    if p.get("features", "none") != "none":
+        raise Unsupported(f"compiled without {p['features']}")
+    # The last query of a causal mask that is aligned with the bottom right sees all keys.
+    if p["seqlen_q"] != "1" or p["causal"] not in ("none", "bottom-right"):
+        raise Unsupported("compiled for one query a sequence that sees all keys")
+    numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_k", "block_size", "head_dim", "head_dim_v")}
+    lengths = [int(number) for number in p["seqused_k"].split(",") if number] or [numbers["seqlen_k"]] * numbers["batch"]
+    return triton.attention_decode(objects, lengths=lengths, dtype=p["dtype"], kv_dtype=p["kv_dtype"], layout=p["layout"], **numbers)
+
+
 def others(operator):
     def launchers(objects, peer, p):
         if peer != "flydsl":
@@ -24,7 +37,7 @@ def others(operator):
     return launchers
 
 
-OPERATORS = dict(attention_forward=attention_forward, gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
+OPERATORS = dict(attention_forward=attention_forward, attention_decode=attention_decode, gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
 
 
 def launchers(objects, operator, peer, problem):
