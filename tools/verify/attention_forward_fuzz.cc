@@ -39,6 +39,12 @@ class Line : public FuzzLine {
       seq_k_ = length(200);
       d = dv = 128;
     }
+    e4m3_ = chance(0.08);
+    if (e4m3_) {  // what the instances for e4m3 serve, whose tiles have more rows
+      d = dv = one_of_numbers({64, 128});
+      seq_q_ = length(400);
+      seq_k_ = length(600);
+    }
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);
@@ -91,6 +97,7 @@ class Line : public FuzzLine {
   }
 
   void scores() {
+    if (e4m3_) return;
     if (chance(0.15)) set("softcap", one_of({"0.5", "5", "30", "1000"}));
     if (chance(0.25)) {
       set("bias", one_of({"fp32", "same"}));
@@ -116,10 +123,10 @@ class Line : public FuzzLine {
   }
 
   void formats() {
-    if (chance(0.85)) return;
-    set("kv_dtype", one_of({"e4m3", "e5m2"}));
-    if (chance(0.5)) {
-      set("q_dtype", one_of({"e4m3", "e5m2"}));
+    if (!e4m3_ && chance(0.85)) return;
+    set("kv_dtype", e4m3_ ? "e4m3" : one_of({"e4m3", "e5m2"}));
+    if (e4m3_ || chance(0.5)) {
+      set("q_dtype", e4m3_ ? "e4m3" : one_of({"e4m3", "e5m2"}));
       set("q_descale", one_of({"none", "one", "h", "bh", "hq", "bhq"}));
     }
     set("k_descale", one_of({"none", "one", "h", "bh"}));
@@ -137,12 +144,13 @@ class Line : public FuzzLine {
       if (!packed_k_) zero("v", "bhs", 0.1);
     }
     if (!packed_q_) zero("q", "bhs", 0.1);
+    if (e4m3_ && chance(0.7)) return;  // those instances want 16-byte alignment
     for (const char *tensor : {"q", "k", "v", "out", "lse"}) place(tensor);
   }
 
  private:
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool packed_q_ = false, packed_k_ = false;
+  bool packed_q_ = false, packed_k_ = false, e4m3_ = false;
 };
 
 }  // namespace
