@@ -8,7 +8,8 @@ AttentionResult call_attention_decode(flydsl_aot_handle *handle, const Attention
   DeviceCase on_device(handle, c);
   flydsl_aot_attention_decode_params params{};
   on_device.set(&params);
-  return on_device.run(&params, flydsl_aot_attention_decode_query, flydsl_aot_attention_decode);
+  on_device.prepare(&params, flydsl_aot_attention_decode_query);
+  return on_device.finish(flydsl_aot_attention_decode(handle, &params, nullptr));
 }
 
 }  // namespace flydsl::verify

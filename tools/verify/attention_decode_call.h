@@ -2,7 +2,8 @@
 // queries, dense or paged keys, no bias, boolean mask or dropout.
 #pragma once
 
-#include "tools/verify/attention_forward_call.h"
+#include "tools/verify/attention_forward_case.h"
+#include "tools/verify/attention_result.h"
 
 namespace flydsl::verify {
 

@@ -1,6 +1,7 @@
 #include "tools/verify/attention_device_case.h"
 
 #include <cstring>
+#include <utility>
 
 #include "tools/verify/float16.h"
 #include "tools/verify/float8.h"
@@ -27,10 +28,6 @@ std::vector<int64_t> without_channels(std::vector<int64_t> sizes) {
   return sizes;
 }
 
-std::vector<int32_t> lengths_of(const Side &side) {
-  return {side.lengths.begin(), side.lengths.end()};
-}
-
 }  // namespace
 
 Side::Side(const AttentionCase &c, const std::vector<int64_t> &lengths, Lengths as,
@@ -50,16 +47,15 @@ std::vector<int64_t> Side::sizes(int64_t heads, int64_t channels) const {
   return {batches, heads, positions, channels};
 }
 
-Numbers<float> descale_numbers(flydsl_aot_handle *handle, const AttentionCase::Descale &of) {
-  return Numbers<float>(handle, FLYDSL_AOT_FP32,
-                        of.sizes.empty() ? std::vector<int64_t>{0} : of.sizes, {}, of.values);
+Numbers descale_numbers(flydsl_aot_handle *handle, const AttentionCase::Descale &of) {
+  return Numbers(handle, FLYDSL_AOT_FP32, !of.values.empty(), of.sizes);
 }
 
 DeviceCase::DeviceCase(flydsl_aot_handle *handle, const AttentionCase &c)
     : rows(c, c.lengths_q, c.lengths_q_as, c.seq_q),
       keys(c, c.lengths_k, c.lengths_k_as, c.seq_k),
       handle_(handle),
-      case_(c),
+      case_(&c),
       q_(handle, stored(c, c.q_dtype), rows.sizes(c.heads_q, c.head_dim), c.place_q,
          c.input_poison),
       k_(handle, stored(c, c.kv_dtype), keys.sizes(c.heads_kv, c.head_dim), c.place_k,
@@ -69,27 +65,50 @@ DeviceCase::DeviceCase(flydsl_aot_handle *handle, const AttentionCase &c)
       out_(handle, c.dtype, rows.sizes(c.heads_q, c.value_dim()), c.place_out, kOutputPoison),
       lse_(handle, FLYDSL_AOT_FP32, without_channels(rows.sizes(c.heads_q, 1)), c.place_lse,
            kOutputPoison),
-      used_k_(handle, FLYDSL_AOT_INT32, lengths_of(keys)),
-      block_table_(handle, FLYDSL_AOT_INT32,
-                   {keys.paged ? c.batches : 0, keys.paging.blocks_of_sequence}, {},
-                   keys.paging.block_table),
-      alibi_slopes_(handle, FLYDSL_AOT_FP32,
+      used_k_(handle, FLYDSL_AOT_INT32, keys.used, {c.batches}),
+      block_table_(handle, FLYDSL_AOT_INT32, keys.paged,
+                   {c.batches, keys.paging.blocks_of_sequence}),
+      alibi_slopes_(handle, FLYDSL_AOT_FP32, !c.alibi_slopes.empty(),
                     c.alibi_slopes.size() == static_cast<size_t>(c.heads_q)
                         ? std::vector<int64_t>{c.heads_q}
-                        : std::vector<int64_t>{c.batches, c.heads_q},
-                    {}, c.alibi_slopes),
-      sinks_(handle, FLYDSL_AOT_FP32, c.sinks),
+                        : std::vector<int64_t>{c.batches, c.heads_q}),
+      sinks_(handle, FLYDSL_AOT_FP32, !c.sinks.empty(), {c.heads_q}),
       k_descale_(descale_numbers(handle, c.k_descale)),
       v_descale_(descale_numbers(handle, c.v_descale)) {
+  fill();
+}
+
+void DeviceCase::fill() {
+  const AttentionCase &c = *case_;
   upload(q_, c.dtype, rows.placed(c.q, c.heads_q, c.head_dim, c.input_poison));
   upload(k_, c.dtype, keys.placed(c.k, c.heads_kv, c.head_dim, c.input_poison));
   if (!c.v_is_k) upload(v_, c.dtype, keys.placed(c.v, c.heads_kv, c.value_dim(), c.input_poison));
+  used_k_.set(std::vector<int32_t>(c.lengths_k.begin(), c.lengths_k.end()));
+  block_table_.set(keys.paging.block_table);
+  alibi_slopes_.set(c.alibi_slopes);
+  sinks_.set(c.sinks);
+  k_descale_.set(c.k_descale.values);
+  v_descale_.set(c.v_descale.values);
+}
+
+void DeviceCase::refill(const AttentionCase &c) {
+  const auto sizes = [&] {
+    return std::pair(rows.sizes(c.heads_q, c.head_dim), keys.sizes(c.heads_kv, c.head_dim));
+  };
+  const auto before = sizes();
+  rows = Side(c, c.lengths_q, c.lengths_q_as, c.seq_q);
+  keys = Side(c, c.lengths_k, c.lengths_k_as, c.seq_k);
+  if (sizes() != before) throw DeviceError("a case with other shapes cannot take these tensors");
+  case_ = &c;
+  fill();
+  for (DeviceTensor *tensor : {&out_, &lse_, workspace_.get()})
+    if (tensor) tensor->upload();
 }
 
 flydsl_aot_tensor DeviceCase::value_view() const {
-  if (!case_.v_is_k) return v_.tensor();
+  if (!case_->v_is_k) return v_.tensor();
   flydsl_aot_tensor view = k_.tensor();
-  view.sizes[view.rank - 1] = case_.value_dim();
+  view.sizes[view.rank - 1] = case_->value_dim();
   return view;
 }
 
@@ -97,7 +116,7 @@ template <typename Element>
 std::vector<Element> DeviceCase::dense(const std::vector<Element> &values, int64_t channels,
                                        Element filler, std::string *stray) const {
   if (!rows.packed) return values;
-  const int64_t heads = case_.heads_q;
+  const int64_t heads = case_->heads_q;
   std::vector<Element> result =
       unpack(rows.packing, values, heads, rows.positions, channels, filler);
   const std::vector<Element> again =
@@ -107,37 +126,45 @@ std::vector<Element> DeviceCase::dense(const std::vector<Element> &values, int64
   return result;
 }
 
-void DeviceCase::finish(flydsl_aot_status query_status, const flydsl_aot_query_result &answer,
-                        DeviceTensor &workspace, AttentionResult *result) {
-  result->kernel = answer.kernel;
-  if (result->status != FLYDSL_AOT_OK) result->message = flydsl_aot_last_error();
-  if (result->status != query_status || answer.status != query_status) {
-    result->contradiction = std::string("the query said ") + flydsl_aot_status_name(query_status) +
-                            " (" + answer.reason + "), the call " +
-                            flydsl_aot_status_name(result->status) + " (" + result->message + ")";
+AttentionResult DeviceCase::finish(flydsl_aot_status status) {
+  AttentionResult result;
+  result.status = status;
+  result.kernel = answer_.kernel;
+  if (status != FLYDSL_AOT_OK) result.message = flydsl_aot_last_error();
+  if (status != query_status_ || answer_.status != query_status_) {
+    result.contradiction = std::string("the query said ") + flydsl_aot_status_name(query_status_) +
+                           " (" + answer_.reason + "), the call " + flydsl_aot_status_name(status) +
+                           " (" + result.message + ")";
   }
   if (flydsl_aot_device_synchronize(handle_) != FLYDSL_AOT_OK) {
-    result->device_failed = true;
-    result->contradiction = flydsl_aot_last_error();
-    return;
+    result.device_failed = true;
+    result.contradiction = flydsl_aot_last_error();
+    return result;
   }
-  workspace.get<uint8_t>();
-  std::string &stray = result->stray_write;
-  stray = workspace.changed_outside();
-  result->out =
-      dense(out_.get<uint16_t>(), case_.value_dim(), static_cast<uint16_t>(kOutputPoison), &stray);
-  result->lse = dense(lse_.get<float>(), 1, kLsePoison, &stray);
-  result->outputs_untouched = out_.untouched() && lse_.untouched();
+  workspace_->get<uint8_t>();
+  std::string &stray = result.stray_write;
+  stray = workspace_->changed_outside();
+  result.out =
+      dense(out_.get<uint16_t>(), case_->value_dim(), static_cast<uint16_t>(kOutputPoison), &stray);
+  result.lse = dense(lse_.get<float>(), 1, kLsePoison, &stray);
+  result.outputs_untouched = out_.untouched() && lse_.untouched();
   if (stray.empty()) stray = out_.changed_outside();
   if (stray.empty()) stray = lse_.changed_outside();
-  if (!case_.want_lse) {
+  if (!case_->want_lse) {
     if (!lse_.untouched()) stray = "an LSE that was not asked for was written";
-    result->lse.clear();
+    result.lse.clear();
   }
   for (DeviceTensor *input : {&q_, &k_, &v_}) {
     input->get<uint16_t>();
     if (!input->untouched()) stray = "an input was changed";
   }
+  return result;
+}
+
+bool same_bits(const AttentionResult &a, const AttentionResult &b) {
+  return a.out == b.out && a.lse.size() == b.lse.size() &&
+         (a.lse.empty() ||
+          std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0);
 }
 
 }  // namespace flydsl::verify

@@ -1,8 +1,5 @@
 #include "tools/verify/attention_forward_call.h"
 
-#include <cstring>
-
-#include "tools/verify/attention_device_case.h"
 #include "tools/verify/float16.h"
 
 namespace flydsl::verify {
@@ -14,93 +11,92 @@ std::vector<uint16_t> rounded(flydsl_aot_dtype dtype, const std::vector<float> &
   return bits;
 }
 
-// Those terms of the scores in device memory that attention_forward alone has.
-class ScoreTerms {
- public:
-  ScoreTerms(flydsl_aot_handle *handle, const AttentionCase &c)
-      : case_(c),
-        sizes_(c.bias.empty() && c.visible.empty()
-                   ? std::vector<int64_t>{0, 0, 0, 0}
-                   : std::vector<int64_t>{c.batches, c.heads_q, c.seq_q, c.seq_k}),
-        wide_(c.bias_dtype == FLYDSL_AOT_FP32),
-        bias_wide_(handle, FLYDSL_AOT_FP32, sizes_, c.place_bias,
-                   wide_ ? c.bias : std::vector<float>()),
-        bias_narrow_(handle, c.dtype, sizes_, c.place_bias,
-                     rounded(c.dtype, wide_ ? std::vector<float>() : c.bias)),
-        visible_(handle, FLYDSL_AOT_BOOL, sizes_, c.place_visible, c.visible) {}
-
-  void set(flydsl_aot_attention_forward_params *params) const {
-    params->bias = wide_ ? bias_wide_.optional(!case_.bias.empty())
-                         : bias_narrow_.optional(!case_.bias.empty());
-    params->visible = visible_.optional(!case_.visible.empty());
-  }
-
- private:
-  const AttentionCase &case_;
-  std::vector<int64_t> sizes_;
-  bool wide_;
-  Numbers<float> bias_wide_;
-  Numbers<uint16_t> bias_narrow_;
-  Numbers<uint8_t> visible_;
-};
+std::vector<int64_t> score_sizes(const AttentionCase &c) {
+  return {c.batches, c.heads_q, c.seq_q, c.seq_k};
+}
 
 }  // namespace
 
-AttentionResult call_attention_forward(flydsl_aot_handle *handle, const AttentionCase &c) {
-  DeviceCase on_device(handle, c);
-  const Side &rows = on_device.rows, &keys = on_device.keys;
-  flydsl_aot_attention_forward_params params{};
-  on_device.set(&params);
-  const Numbers<int32_t> starts_q(handle, FLYDSL_AOT_INT32, rows.packing.starts),
-      starts_k(handle, FLYDSL_AOT_INT32, keys.packing.starts),
-      used_q(handle, FLYDSL_AOT_INT32, rows.packing.lengths);
-  params.cu_seqlens_q = starts_q.optional(rows.packed);
-  params.cu_seqlens_k = starts_k.optional(keys.packed);
-  params.seqused_q = used_q.optional(rows.used);
-  if (rows.packed) params.max_seqlen_q = c.seq_q;
-  if (keys.packed) params.max_seqlen_k = c.seq_k;
-  const Numbers<float> q_descale = descale_numbers(handle, c.q_descale);
-  params.q_descale = q_descale.optional(!c.q_descale.values.empty());
-  const ScoreTerms terms(handle, c);
-  terms.set(&params);
-  // Seed and offset in device memory: two that are read, two that are written.
-  DeviceTensor numbers(handle, FLYDSL_AOT_INT64, {4}, {}, 0);
-  numbers.set(std::vector<uint64_t>{c.seed, c.offset - 1000, 0, 0});
-  DeviceTensor kept(handle, FLYDSL_AOT_BOOL,
-                    c.want_kept ? std::vector<int64_t>{c.batches, c.heads_q, c.seq_q, c.seq_k}
-                                : std::vector<int64_t>{0, 0, 0, 0},
-                    c.place_kept, kOutputPoison);
-  params.dropout_p = c.dropout_p;
-  params.dropout_seed = c.random_on_device ? 77 : c.seed;
-  params.dropout_offset = c.random_on_device ? 1000 : c.offset;
-  if (c.random_on_device) {
-    uint64_t *const first = static_cast<uint64_t *>(numbers.tensor().data);
-    params.dropout_seed_device = first;
-    params.dropout_offset_device = first + 1;
-    params.dropout_seed_out = first + 2;
-    params.dropout_offset_out = first + 3;
-  }
-  if (c.want_kept) params.kept = kept.tensor();
+ForwardOnDevice::ForwardOnDevice(flydsl_aot_handle *handle, const AttentionCase &c)
+    : DeviceCase(handle, c),
+      starts_q_(handle, FLYDSL_AOT_INT32, rows.packed, {c.batches + 1}),
+      starts_k_(handle, FLYDSL_AOT_INT32, keys.packed, {c.batches + 1}),
+      used_q_(handle, FLYDSL_AOT_INT32, rows.used, {c.batches}),
+      q_descale_(descale_numbers(handle, c.q_descale)),
+      bias_(handle, c.bias_dtype, !c.bias.empty(), score_sizes(c), c.place_bias),
+      visible_(handle, FLYDSL_AOT_BOOL, !c.visible.empty(), score_sizes(c), c.place_visible),
+      random_(handle, FLYDSL_AOT_INT64, {4}, {}, 0),
+      kept_(handle, FLYDSL_AOT_BOOL, c.want_kept ? score_sizes(c) : std::vector<int64_t>(4),
+            c.place_kept, kOutputPoison) {
+  fill();
+}
 
-  AttentionResult result =
-      on_device.run(&params, flydsl_aot_attention_forward_query, flydsl_aot_attention_forward);
+void ForwardOnDevice::fill() {
+  const AttentionCase &c = on_device();
+  starts_q_.set(rows.packing.starts);
+  starts_k_.set(keys.packing.starts);
+  used_q_.set(rows.packing.lengths);
+  q_descale_.set(c.q_descale.values);
+  if (wide_bias())
+    bias_.set(c.bias);
+  else
+    bias_.set(rounded(c.dtype, c.bias));
+  visible_.set(c.visible);
+  random_.set(std::vector<uint64_t>{c.seed, c.offset - 1000, 0, 0});
+}
+
+void ForwardOnDevice::refill(const AttentionCase &c) {
+  DeviceCase::refill(c);
+  fill();
+  kept_.upload();
+}
+
+void ForwardOnDevice::set(flydsl_aot_attention_forward_params *params) const {
+  const AttentionCase &c = on_device();
+  DeviceCase::set(params);
+  params->cu_seqlens_q = starts_q_.view();
+  params->cu_seqlens_k = starts_k_.view();
+  params->seqused_q = used_q_.view();
+  if (rows.packed) params->max_seqlen_q = c.seq_q;
+  if (keys.packed) params->max_seqlen_k = c.seq_k;
+  params->q_descale = q_descale_.view();
+  params->bias = bias_.view();
+  params->visible = visible_.view();
+  params->dropout_p = c.dropout_p;
+  params->dropout_seed = c.random_on_device ? 77 : c.seed;
+  params->dropout_offset = c.random_on_device ? 1000 : c.offset;
+  if (c.random_on_device) {
+    uint64_t *const first = static_cast<uint64_t *>(random_.tensor().data);
+    params->dropout_seed_device = first;
+    params->dropout_offset_device = first + 1;
+    params->dropout_seed_out = first + 2;
+    params->dropout_offset_out = first + 3;
+  }
+  if (c.want_kept) params->kept = kept_.tensor();
+}
+
+AttentionResult ForwardOnDevice::finish(flydsl_aot_status status) {
+  const AttentionCase &c = on_device();
+  AttentionResult result = DeviceCase::finish(status);
   if (result.device_failed) return result;
   if (c.want_kept) {
-    result.kept = kept.get<uint8_t>();
-    if (result.stray_write.empty()) result.stray_write = kept.changed_outside();
+    result.kept = kept_.get<uint8_t>();
+    if (result.stray_write.empty()) result.stray_write = kept_.changed_outside();
   }
   if (c.random_on_device) {
-    const std::vector<uint64_t> all = numbers.get<uint64_t>();
+    const std::vector<uint64_t> all = random_.get<uint64_t>();
     result.used = {all[2], all[3]};
     if (all[0] != c.seed || all[1] != c.offset - 1000) result.stray_write = "the seed was changed";
   }
   return result;
 }
 
-bool same_bits(const AttentionResult &a, const AttentionResult &b) {
-  return a.out == b.out && a.lse.size() == b.lse.size() &&
-         (a.lse.empty() ||
-          std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0);
+AttentionResult call_attention_forward(flydsl_aot_handle *handle, const AttentionCase &c) {
+  ForwardOnDevice on_device(handle, c);
+  flydsl_aot_attention_forward_params params{};
+  on_device.set(&params);
+  on_device.prepare(&params, flydsl_aot_attention_forward_query);
+  return on_device.finish(flydsl_aot_attention_forward(handle, &params, nullptr));
 }
 
 }  // namespace flydsl::verify

@@ -1,40 +1,32 @@
 // A call of attention_forward on a case, on whatever device the handle has.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "tools/verify/attention_forward_case.h"
+#include "tools/verify/attention_device_case.h"
 
 namespace flydsl::verify {
 
-// What outputs hold before the call.
-inline constexpr uint32_t kOutputPoison = 0xabababab;
-inline const float kLsePoison = std::bit_cast<float>(kOutputPoison);
+class ForwardOnDevice : public DeviceCase {
+ public:
+  ForwardOnDevice(flydsl_aot_handle *handle, const AttentionCase &c);
 
-struct AttentionResult {
-  flydsl_aot_status status = FLYDSL_AOT_OK;
-  std::string message;  // of a refused call
-  std::string kernel;   // that the query named
-  // Dense, (B, Hq, Sq, D) and (B, Hq, Sq), the latter empty if not wanted. Rows past a sequence's
-  // length hold the poison 0xAB..., or are a stray write.
-  std::vector<uint16_t> out;
-  std::vector<float> lse;
-  std::vector<uint8_t> kept;   // dense (B, Hq, Sq, Sk); empty if not wanted
-  std::vector<uint64_t> used;  // seed and offset, if given by the device
-  std::string stray_write;     // empty: no byte outside out and lse was changed, and no input byte
-  std::string contradiction;   // empty: query and call agree, and the device finished the call
-  bool outputs_untouched = false;
-  bool device_failed = false;  // the call's kernel faulted: the device is not to be used any more
+  void refill(const AttentionCase &c);
+  void set(flydsl_aot_attention_forward_params *params) const;
+  AttentionResult finish(flydsl_aot_status status);
+
+ private:
+  void fill();
+  bool wide_bias() const { return on_device().bias_dtype == FLYDSL_AOT_FP32; }
+
+  Numbers starts_q_, starts_k_, used_q_, q_descale_, bias_, visible_;
+  // Seed and offset in device memory: two that are read, two that are written.
+  DeviceTensor random_, kept_;
 };
 
 // Queries, calls, waits, downloads. Outputs and workspace are poisoned before. Throws DeviceError if memory
 // cannot be had, written or read.
 AttentionResult call_attention_forward(flydsl_aot_handle *handle, const AttentionCase &c);
-
-// Bit-for-bit equality of out and lse (NaN equals NaN of the same bits).
-bool same_bits(const AttentionResult &a, const AttentionResult &b);
 
 }  // namespace flydsl::verify

@@ -61,6 +61,8 @@ class DeviceTensor {
     load(reinterpret_cast<uint8_t *>(dense.data()));
     return dense;
   }
+  // Uploads again what set() did, and the poison round it.
+  void upload();
   // After get(): empty if every byte outside the elements is as it was, else where the first change
   // is.
   std::string changed_outside() const;
@@ -73,7 +75,6 @@ class DeviceTensor {
   template <typename Function>
   void for_each_element(Function function) const;
   void store(const uint8_t *dense);
-  void upload();
   void load(uint8_t *dense);
 
   flydsl_aot_handle *handle_;

@@ -1,0 +1,178 @@
+// Calls of the attention operators captured into graphs, and replayed with other numbers in the same memory: a
+// replay must give the bits of a call, whatever data, lengths, block numbers and seeds were at the capture. (Public
+// reports: pytorch#180232, rocBLAS#1432, hip#3876, a first call within a capture.)
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "test/emulator/hip/client_api.h"
+#include "test/support/attention_forward_case.h"
+#include "test/support/library.h"
+#include "tools/verify/attention_decode_call.h"
+#include "tools/verify/attention_forward_call.h"
+#include "tools/verify/attention_forward_spec.h"
+
+namespace flydsl::test {
+namespace {
+
+using emu::test::find_function;
+using emu::test::hip;
+
+namespace api {
+FLYDSL_HIP_FUNCTION(hipStreamBeginCapture, hipStream_t, hipStreamCaptureMode)
+FLYDSL_HIP_FUNCTION(hipStreamEndCapture, hipStream_t, hipGraph_t *)
+FLYDSL_HIP_FUNCTION(hipGraphGetNodes, hipGraph_t, hipGraphNode_t *, size_t *)
+FLYDSL_HIP_FUNCTION(hipGraphInstantiate, hipGraphExec_t *, hipGraph_t, hipGraphNode_t *, char *,
+                    size_t)
+FLYDSL_HIP_FUNCTION(hipGraphLaunch, hipGraphExec_t, hipStream_t)
+FLYDSL_HIP_FUNCTION(hipGraphExecDestroy, hipGraphExec_t)
+FLYDSL_HIP_FUNCTION(hipGraphDestroy, hipGraph_t)
+}  // namespace api
+
+class Stream {
+ public:
+  Stream() { EXPECT_HIP(hipSuccess, hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking)); }
+  ~Stream() { EXPECT_HIP(hipSuccess, hipStreamDestroy(stream_)); }
+  operator hipStream_t() const { return stream_; }
+
+ private:
+  hipStream_t stream_ = nullptr;
+};
+
+// What `work` gives to the stream, as a graph; *nodes: how many nodes it has.
+hipGraphExec_t captured(hipStream_t stream, hipStreamCaptureMode mode,
+                        const std::function<void()> &work, size_t *nodes) {
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t exec = nullptr;
+  EXPECT_EQ(api::hipStreamBeginCapture(stream, mode), hipSuccess);
+  work();
+  EXPECT_EQ(api::hipStreamEndCapture(stream, &graph), hipSuccess);
+  EXPECT_EQ(api::hipGraphGetNodes(graph, static_cast<hipGraphNode_t *>(nullptr), nodes),
+            hipSuccess);
+  EXPECT_EQ(api::hipGraphInstantiate(&exec, graph, static_cast<hipGraphNode_t *>(nullptr),
+                                     static_cast<char *>(nullptr), size_t{0}),
+            hipSuccess);
+  EXPECT_EQ(api::hipGraphDestroy(graph), hipSuccess);
+  return exec;
+}
+
+struct Forward {
+  using OnDevice = ForwardOnDevice;
+  using Params = flydsl_aot_attention_forward_params;
+  static constexpr size_t kLaunches = 1;
+  static constexpr auto query = flydsl_aot_attention_forward_query;
+  static constexpr auto prefetch = flydsl_aot_attention_forward_prefetch;
+  static constexpr auto call = flydsl_aot_attention_forward;
+  static constexpr auto eager = call_attention_forward;
+};
+
+struct Decode {
+  using OnDevice = DeviceCase;
+  using Params = flydsl_aot_attention_decode_params;
+  static constexpr size_t kLaunches = 2;
+  static constexpr auto query = flydsl_aot_attention_decode_query;
+  static constexpr auto prefetch = flydsl_aot_attention_decode_prefetch;
+  static constexpr auto call = flydsl_aot_attention_decode;
+  static constexpr auto eager = call_attention_decode;
+};
+
+// Captures the call on the first case's memory, then replays it with the numbers of each.
+template <typename Operator>
+void capture_and_replay(const std::vector<std::string> &lines, hipStreamCaptureMode mode) {
+  // A handle of its own: nothing is loaded before the capture but what prefetch loads.
+  const std::unique_ptr<flydsl_aot_handle, decltype(&flydsl_aot_close)> handle(open_emulator(),
+                                                                               flydsl_aot_close);
+  std::vector<AttentionCase> cases;
+  for (const std::string &line : lines)
+    cases.push_back(build_attention_case(parse_attention_spec(line)));
+  typename Operator::OnDevice on_device(handle.get(), cases[0]);
+  typename Operator::Params params{};
+  on_device.set(&params);
+  on_device.prepare(&params, +Operator::query);
+  const Stream stream;
+  size_t nodes = 0;
+
+  // The first use of a kernel within a capture: refused, and the capture goes on.
+  hipGraphExec_t empty = captured(
+      stream, mode,
+      [&] {
+        EXPECT_EQ(Operator::call(handle.get(), &params, stream), FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH);
+      },
+      &nodes);
+  EXPECT_EQ(nodes, 0u);
+  EXPECT_EQ(api::hipGraphExecDestroy(empty), hipSuccess);
+
+  ASSERT_EQ(Operator::prefetch(handle.get(), &params), FLYDSL_AOT_OK) << flydsl_aot_last_error();
+  hipGraphExec_t graph = captured(
+      stream, mode,
+      [&] {
+        EXPECT_EQ(Operator::call(handle.get(), &params, stream), FLYDSL_AOT_OK)
+            << flydsl_aot_last_error();
+      },
+      &nodes);
+  EXPECT_EQ(nodes, Operator::kLaunches);
+  ASSERT_EQ(flydsl_aot_device_synchronize(handle.get()), FLYDSL_AOT_OK);
+  EXPECT_TRUE(on_device.finish(FLYDSL_AOT_OK).outputs_untouched) << "a capture runs nothing";
+
+  for (const AttentionCase &c : cases) {
+    on_device.refill(c);
+    ASSERT_EQ(api::hipGraphLaunch(graph, static_cast<hipStream_t>(stream)), hipSuccess);
+    const AttentionResult replayed = on_device.finish(FLYDSL_AOT_OK);
+    EXPECT_EQ(judge(c, replayed, reference_of(c)).fault, "") << describe(c);
+    EXPECT_TRUE(same_bits(replayed, Operator::eager(emulator(), c))) << describe(c);
+  }
+  EXPECT_EQ(api::hipGraphExecDestroy(graph), hipSuccess);
+}
+
+class AttentionGraph : public ::testing::TestWithParam<hipStreamCaptureMode> {};
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionGraph,
+                         ::testing::Values(hipStreamCaptureModeGlobal,
+                                           hipStreamCaptureModeThreadLocal,
+                                           hipStreamCaptureModeRelaxed),
+                         [](const auto &info) {
+                           return std::string(info.param == hipStreamCaptureModeGlobal ? "Global"
+                                              : info.param == hipStreamCaptureModeRelaxed
+                                                  ? "Relaxed"
+                                                  : "ThreadLocal");
+                         });
+
+TEST_P(AttentionGraph, Forward) {
+  const std::string shape = "c hq=4 hkv=2 sq=150 sk=200 d=128 mask=causal:bottom-right seed=";
+  capture_and_replay<Forward>({shape + "1", shape + "2 nan_v=1", shape + "3 q=normal*20"},
+                              GetParam());
+}
+
+// Lengths, block numbers, seed and offset in device memory are those of the replay.
+TEST_P(AttentionGraph, ForwardOfPagedSequencesWithDropout) {
+  const std::string shape =
+      "c dtype=fp16 b=3 hq=4 hkv=2 sq=40 sk=64 block=16 mask=causal:bottom-right sinks=normal "
+      "bias=fp32 dropout=0.3 dropout_from=device ";
+  capture_and_replay<Forward>(
+      {shape + "q_lengths=packed:1,40,7 k_lengths=paged:64,33,20 dropout_seed=1 seed=1",
+       shape + "q_lengths=packed:40,1,7 k_lengths=paged:20,64,33 dropout_seed=2 seed=2",
+       shape + "q_lengths=packed:7,1,40 k_lengths=paged:33,20,64 dropout_offset=9 seed=3"},
+      GetParam());
+}
+
+TEST_P(AttentionGraph, Decode) {
+  const std::string shape = "c hq=8 hkv=2 sq=2 sk=700 d=128 mask=causal:bottom-right seed=";
+  capture_and_replay<Decode>({shape + "1", shape + "2 nan_v=1", shape + "3 q=normal*20"},
+                             GetParam());
+}
+
+// The plan is made from the lengths of the replay.
+TEST_P(AttentionGraph, DecodeOfPagedSequences) {
+  const std::string shape =
+      "c dtype=fp16 b=4 hq=8 hkv=1 sq=1 sk=1000 d=64 block=32 mask=200,0:bottom-right alibi=h ";
+  capture_and_replay<Decode>({shape + "k_lengths=paged:1000,0,33,200 seed=1",
+                              shape + "k_lengths=paged:0,200,1000,33 seed=2",
+                              shape + "k_lengths=paged:33,1000,200,0 seed=3"},
+                             GetParam());
+  capture_and_replay<Decode>({"c b=3 hq=4 sk=300 k_lengths=used:300,300,300 seed=1",
+                              "c b=3 hq=4 sk=300 k_lengths=used:0,1,299 seed=2",
+                              "c b=3 hq=4 sk=300 k_lengths=used:0,0,0 seed=3"},
+                             GetParam());
+}
+
+}  // namespace
+}  // namespace flydsl::test
