@@ -62,8 +62,13 @@ bool needs_general_instance(const Params &params) {
          present(params.kept) || present(params.block_table);
 }
 
-// Which kernels the problem is for: those made for just such problems, if it has no feature that they
-// lack, and after them the general ones of its head-dim class.
+// Whether instances that take head dims below their class's take this one.
+bool is_nearly(int64_t head_dim, int64_t of_class) {
+  return head_dim % 8 == 0 && of_class - head_dim < 32;
+}
+
+// Which kernels the problem is for, best first: those of just its head dims, those that take smaller ones
+// too, and the general ones of its head-dim class, which alone compute every feature.
 void set_keys(const Problem &problem, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
@@ -72,13 +77,20 @@ void set_keys(const Problem &problem, select::Problem *key) {
         static_cast<uint64_t>(element_type(*problem.params)), static_cast<uint64_t>(dims->qk),
         static_cast<uint64_t>(dims->v), mask, general, float8, padded);
   };
-  key->functional_key = key_of(0, true, false, false);
-  const bool partial_chunks = problem.head_dim_qk % 8 != 0 || problem.head_dim_v % 8 != 0;
-  if (partial_chunks || needs_general_instance(*problem.params)) return;
-  key->fallback_key = key->functional_key;
-  const uint64_t mask = left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
-  const bool padded = problem.head_dim_qk != dims->qk || problem.head_dim_v != dims->v;
-  key->functional_key = key_of(mask, false, is_float8(*problem.params), padded);
+  uint64_t keys[select::kMaxKeys];
+  size_t count = 0;
+  if (!needs_general_instance(*problem.params)) {
+    const uint64_t mask = left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
+    const bool float8 = is_float8(*problem.params);
+    if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v)
+      keys[count++] = key_of(mask, false, float8, false);
+    if (is_nearly(problem.head_dim_qk, dims->qk) && is_nearly(problem.head_dim_v, dims->v))
+      keys[count++] = key_of(mask, false, float8, true);
+  }
+  keys[count++] = key_of(0, true, false, false);
+  key->functional_key = keys[0];
+  key->fallbacks = count - 1;
+  std::copy(keys + 1, keys + count, key->fallback_keys.begin());
 }
 
 // As many keys as a row of the block table has room for, or fewer if the caller says so.

@@ -61,23 +61,22 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
                           void *user) {
   const archive::Archive &archive = *handle->archive;
   bool taken = false;
-  for (int turn = 0; turn < select::kTurns; ++turn) {
-    for (const archive::Candidate &row : select::candidates_of(archive, problem, turn)) {
-      const archive::Entry &entry = archive.entries()[row.entry];
-      const select::Refusal why = select::refusal(archive, row, problem, target);
-      const bool fits = why == select::Refusal::None;
-      std::string reason = select::describe(why, archive, row, problem, target);
-      if (fits)
-        reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
-      flydsl_aot_candidate candidate{};
-      candidate.struct_size = sizeof candidate;
-      candidate.taken = fits && !taken;
-      candidate.kernel = archive.string(entry.name);
-      candidate.backend = archive.string(entry.backend);
-      candidate.reason = reason.c_str();
-      callback(user, &candidate);
-      taken |= fits;
-    }
+  select::Candidates candidates(archive, problem);
+  while (const archive::Candidate *row = candidates.next()) {
+    const archive::Entry &entry = archive.entries()[row->entry];
+    const select::Refusal why = select::refusal(archive, *row, problem, target);
+    const bool fits = why == select::Refusal::None;
+    std::string reason = select::describe(why, archive, *row, problem, target);
+    if (fits)
+      reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
+    flydsl_aot_candidate candidate{};
+    candidate.struct_size = sizeof candidate;
+    candidate.taken = fits && !taken;
+    candidate.kernel = archive.string(entry.name);
+    candidate.backend = archive.string(entry.backend);
+    candidate.reason = reason.c_str();
+    callback(user, &candidate);
+    taken |= fits;
   }
   return taken ? Status()
                : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(archive, problem, target));

@@ -2,41 +2,46 @@
 // keys (Dao et al. 2022, FlashAttention). Rules of the result:
 // include/flydsl_aot/attention_forward.h.
 //
-// A work-group of 4 waves computes 128 query rows, 32 a wave, in steps of 64 keys. Keys and values
-// are double-buffered in LDS; a step has one barrier:
+// A work-group of 4 or 8 waves computes 32 query rows a wave in steps of 64 keys. Keys and values are
+// double-buffered in LDS; a step has one barrier:
 //
 //   wait for the tile's data | barrier | start fetching the next tile | S^T = K Q^T | softmax | O^T
 //   += V^T P^T
 //
 // A lane owns one query column of S^T and O^T, so row maxima, sums and factors stay in the lane
 // (and its partner in the other half of the wave), and P feeds the second product from registers.
+//
+// Head dims are those of a class: multiples of 32, or less by 8, 16 or 24 (column_staging.hip.h).
 #pragma once
 
+#include "attention_forward/class_row.hip.h"
+#include "attention_forward/column_staging.hip.h"
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/outputs.hip.h"
-#include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
 #include "attention_forward/softmax.hip.h"
-#include "attention_forward/staging.hip.h"
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim, Mask mask, Staging staging>
+template <class Element, int head_dim_qk, int head_dim_v, Mask mask, Staging staging, int waves>
 struct Wave {
-  using Layout = TileLayout<head_dim>;
+  using Layout = ColumnTile<head_dim_qk, head_dim_v>;
+  // Where registers are left, the first values are on their way while the weights are computed.
+  static constexpr bool kReadAhead = head_dim_v <= 128;
+  // Where they are scarce, what a lane can compute again is not kept.
+  static constexpr bool kFewRegisters = waves == 8;
   const Problem<mask> &work;
-  Stager<head_dim, staging> stager;
+  ColumnStager<head_dim_qk, head_dim_v, staging, waves> stager;
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
   float scale_log2;
   i32 tiles;  // of the work-group
-  // First and last visible key of the lane's row, counted from the lane's first key; of rows.
-  i32 lane_first_key, lane_last_key;
+  i32 lane_first_key, lane_last_key;  // visible, counted from the lane's first key
   i32 first_row_first_key, last_row_first_key, first_row_last_key, last_row_last_key;
-  u32x4 q[head_dim / 16];
+  u32x4 q[head_dim_qk / 16];
   RowState state;
-  f32x16 o[head_dim / 32] = {};
+  f32x16 o[head_dim_v / 32] = {};
 
   FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
       : work(work),
@@ -45,14 +50,21 @@ struct Wave {
         scale_log2(fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
     row = first_row + static_cast<i32>(lane % 32);
-    lane_first_key = work.first_key(row) - static_cast<i32>(lane / 32 * 4);
-    lane_last_key = work.last_key(row) - static_cast<i32>(lane / 32 * 4);
+    set_lane_keys(lane);
     const i32 last_row = first_row + kRowsOfWave - 1;
     first_row_first_key = work.first_key(first_row);
     last_row_first_key = work.first_key(last_row);
     first_row_last_key = work.last_key(first_row);
     last_row_last_key = work.last_key(last_row);
   }
+
+  FLYDSL_DEVICE void set_lane_keys(u32 l) {
+    const i32 lane_row = first_row + static_cast<i32>(l % 32);
+    const i32 lane_begin = static_cast<i32>(l / 32 * 4);
+    lane_first_key = work.first_key(lane_row) - lane_begin;
+    lane_last_key = work.last_key(lane_row) - lane_begin;
+  }
+  FLYDSL_DEVICE u32 fresh_lane() const { return kFewRegisters ? computed_here(lane) : lane; }
 
   // One tile. The tile is in k_now, v_now; the next one goes to k_next, v_next. A tile that some
   // row does not see completely needs tail = true.
@@ -68,19 +80,20 @@ struct Wave {
     // Other waves of the work-group may see a tile of which this one sees nothing.
     if (!tail || (first_key <= last_row_last_key && (!window || last_key >= first_row_first_key))) {
       f32x16 s[2];
-      score_tile<Element, Layout>(k_now + Layout::k_lane(lane), q, s);
-      if (window && first_key < last_row_first_key)
+      score_tile<Element>(typename Layout::Keys(k_now, fresh_lane()), q, s);
+      if (kFewRegisters) set_lane_keys(fresh_lane());
+      if (window && (first_key < last_row_first_key || last_key > first_row_last_key))
         mask_tile(lane_first_key - first_key, lane_last_key - first_key, s);
-      else if (tail && last_key > first_row_last_key)
+      else if (!window && tail && last_key > first_row_last_key)
         mask_tile(lane_last_key - first_key, s);
-      // The first values are on their way while the weights are computed; not earlier, where their
-      // registers would be live together with those of K.
-      const lds_ptr<const char> v_lane = v_now + Layout::v_lane(lane);
-      u32x4 v[head_dim / 32], p[4];
+      const typename Layout::Values values(v_now, fresh_lane());
+      u32x4 v[head_dim_v / 32], p[4];
+      // (Not before the scores: their registers would be live together with those of K.)
       __builtin_amdgcn_sched_barrier(0);
-      read_values<Layout>(v_lane, 0, v);
+      if (kReadAhead) read_values(values, 0, v);
       weigh_tile<Element>(s, scale_log2, state, o, p);
-      accumulate_tile<Element, Layout>(v_lane, v, p, o);
+      if (!kReadAhead) read_values(values, 0, v);
+      accumulate_tile<Element>(values, v, p, o);
     }
     if (more) stager.finish(k_next, v_next);
     // Out of the loop clang 22.1 copies O, in one instance after 11 of the 12 wait states that reading a
@@ -93,7 +106,7 @@ struct Wave {
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
 #pragma unroll
-    for (int block = 0; block < head_dim / 32; ++block) {
+    for (int block = 0; block < head_dim_v / 32; ++block) {
 #pragma unroll
       for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
     }
@@ -106,20 +119,21 @@ struct Wave {
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     const float factor = empty ? 0.0f : reciprocal(sum);
-    store_row<Element>(work.out_row(row), lane, write, factor, o);
+    store_class_row<Element>(work.out_row(row), lane, write, factor, o);
     if (write && lane < 32)
       work.store_lse(row, empty ? -kInfinity : (state.reference + log2(sum)) * kLn2);
 
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
-      exact_row(PlainRow<Element, head_dim, mask>(work, first_row + __builtin_ctz(exact_rows)),
+      exact_row(ClassRow<Element, head_dim_v, mask>(work, first_row + __builtin_ctz(exact_rows)),
                 lane);
   }
 };
 
-template <class Element, int head_dim, Mask mask, Staging staging>
+template <class Element, int head_dim_qk, int head_dim_v, Mask mask, Staging staging, int waves>
 FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &) {
-  using Layout = TileLayout<head_dim>;
+  using Layout = ColumnTile<head_dim_qk, head_dim_v>;
+  constexpr i32 rows = waves * kRowsOfWave;
   // One array per buffer, each named by its own code (the loop is unrolled by two): only then does
   // clang 22 see which copies an LDS read has to wait for.
   FLYDSL_SHARED static char k_even[Layout::k_bytes] __attribute__((aligned(16)));
@@ -130,18 +144,19 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const auto k1 = (lds_ptr<char>)k_odd, v1 = (lds_ptr<char>)v_odd;
 
   Problem<mask> work;
-  if (!find_work(work)) return;
+  if (!find_work(work, rows)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
-  Wave<Element, head_dim, mask, staging> wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
+  Wave<Element, head_dim_qk, head_dim_v, mask, staging, waves> wave(
+      work, uniform(item / kWaveLanes), item % kWaveLanes);
 
   // Tiles with a key that any row of the work-group sees, and tiles that all rows see completely.
-  wave.tiles = (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
+  wave.tiles = (work.last_key(work.first_row + rows - 1) + kKeysOfTile) / kKeysOfTile;
   if (wave.tiles < 0) wave.tiles = 0;
 
   i32 tile = work.first_tile();
   if (tile < wave.tiles) {
     wave.stager.begin(tile, k0, v0);
-    load_queries<Element, head_dim>(work, wave.row, wave.lane, wave.q);
+    load_class_queries<Element>(work, wave.row, wave.lane, wave.q);
     wave.stager.finish(k0, v0);
   }
   if constexpr (mask != Mask::window) {

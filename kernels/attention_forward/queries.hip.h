@@ -43,4 +43,20 @@ FLYDSL_DEVICE void load_queries(const Problem<mask> &work, i32 row, u32 lane,
   apply_sign<Element>(args->q_and, args->q_xor, q);
 }
 
+// The same where rows may end among the last 32 elements, after a multiple of 8: zeros follow.
+template <class Element, int chunks, Mask mask>
+FLYDSL_DEVICE void load_class_queries(const Problem<mask> &work, i32 row, u32 lane,
+                                      u32x4 (&q)[chunks]) {
+  const Arguments args = fresh_arguments();
+  const i32 first = static_cast<i32>(16 * (lane / 32));
+  const auto from = work.q_row(work.real_row(row)) + first;
+#pragma unroll
+  for (int i = 0; i < chunks; ++i) {
+    q[i] = u32x4{};
+    if (i < chunks - 2 || 32 * i + first < 2 * args->head_dim_qk)
+      q[i] = load_16_bytes(from + 32 * i);
+  }
+  apply_sign<Element>(args->q_and, args->q_xor, q);
+}
+
 }  // namespace flydsl::kernels

@@ -8,17 +8,25 @@
 
 namespace flydsl::kernels {
 
+// `keys`(block, step): the A operand of keys 32 block + l % 32, elements 16 step + 8 (l / 32) + 0..7.
+template <class Element, class Keys, int steps>
+FLYDSL_DEVICE void score_tile(const Keys &keys, const u32x4 (&q)[steps], f32x16 (&s)[2]) {
+#pragma unroll
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int block = 0; block < 2; ++block)
+      s[block] = mfma_32x32x16<Element>(keys(block, step), q[step],
+                                        step == 0 ? f32x16{} : s[block]);
+  }
+}
+
 template <class Element, class Layout>
 FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, const u32x4 (&q)[Layout::score_steps],
                               f32x16 (&s)[2]) {
-#pragma unroll
-  for (int step = 0; step < Layout::score_steps; ++step) {
-#pragma unroll
-    for (int block = 0; block < 2; ++block) {
-      const u32x4 k = read_b128(k_lane + Layout::k_immediate(block, step));
-      s[block] = mfma_32x32x16<Element>(k, q[step], step == 0 ? f32x16{} : s[block]);
-    }
-  }
+  const auto keys = [&](int block, int step) {
+    return read_b128(k_lane + Layout::k_immediate(block, step));
+  };
+  score_tile<Element>(keys, q, s);
 }
 
 // The keys of this tile that the lane's row may see are first_key .. last_key, counted from the

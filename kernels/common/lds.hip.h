@@ -22,8 +22,10 @@ FLYDSL_DEVICE u32x2 read_transposed_b64(lds_ptr<const char> from) {
 
 // 16 bytes a lane from global memory to LDS without passing registers. `to` is the same in all
 // lanes; lane l lands at to + 16 l. Both must be 16-byte aligned. Counts as a memory load (vmcnt).
+// `offset` bytes are added on both sides.
+template <int offset = 0>
 FLYDSL_DEVICE void copy_b128(lds_ptr<char> to, global_ptr<const char> from) {
-  __builtin_amdgcn_global_load_lds((global_ptr<void>)from, (lds_ptr<void>)to, 16, 0, 0);
+  __builtin_amdgcn_global_load_lds((global_ptr<void>)from, (lds_ptr<void>)to, 16, offset, 0);
 }
 
 // Waits until this wave's memory loads, copies to LDS among them, have landed. The encoding is

@@ -11,11 +11,17 @@ unsigned long long ull(uint64_t value) {
 
 }  // namespace
 
-std::span<const archive::Candidate> candidates_of(const archive::Archive &archive,
-                                                  const Problem &problem, int turn) noexcept {
-  if (turn == 0) return archive.find(problem.op, problem.functional_key);
-  if (!problem.fallback_key) return {};
-  return archive.find(problem.op, *problem.fallback_key);
+Candidates::Candidates(const archive::Archive &archive, const Problem &problem) noexcept {
+  lists_[0] = archive.find(problem.op, problem.functional_key);
+  for (size_t i = 0; i < problem.fallbacks; ++i)
+    lists_[1 + i] = archive.find(problem.op, problem.fallback_keys[i]);
+}
+
+const archive::Candidate *Candidates::next() noexcept {
+  for (; list_ < lists_.size(); ++list_, index_ = 0) {
+    if (index_ < lists_[list_].size()) return &lists_[list_][index_++];
+  }
+  return nullptr;
 }
 
 Refusal refusal(const archive::Archive &archive, const archive::Candidate &candidate,
@@ -58,10 +64,9 @@ std::string describe(Refusal refusal, const archive::Archive &archive,
 
 std::optional<uint32_t> select(const archive::Archive &archive, const Problem &problem,
                                const archive::TargetId &device) noexcept {
-  for (int turn = 0; turn < kTurns; ++turn) {
-    for (const archive::Candidate &candidate : candidates_of(archive, problem, turn)) {
-      if (refusal(archive, candidate, problem, device) == Refusal::None) return candidate.entry;
-    }
+  Candidates candidates(archive, problem);
+  while (const archive::Candidate *candidate = candidates.next()) {
+    if (refusal(archive, *candidate, problem, device) == Refusal::None) return candidate->entry;
   }
   return std::nullopt;
 }
@@ -70,19 +75,19 @@ std::string why_none(const archive::Archive &archive, const Problem &problem,
                      const archive::TargetId &device) {
   size_t count = 0;
   std::string refusals;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    for (const archive::Candidate &candidate : candidates_of(archive, problem, turn)) {
-      const Refusal why = refusal(archive, candidate, problem, device);
-      refusals += std::string("; ") + archive.string(archive.entries()[candidate.entry].name) +
-                  ": " + describe(why, archive, candidate, problem, device);
-      ++count;
-    }
+  Candidates candidates(archive, problem);
+  while (const archive::Candidate *candidate = candidates.next()) {
+    const Refusal why = refusal(archive, *candidate, problem, device);
+    refusals += std::string("; ") + archive.string(archive.entries()[candidate->entry].name) +
+                ": " + describe(why, archive, *candidate, problem, device);
+    ++count;
   }
   if (count > 0) return text("none of %zu candidates fits", count) + refusals;
   std::string result =
       text("'%s' lists no kernel of %.*s for functional key 0x%016llx", archive.path().c_str(),
            static_cast<int>(problem.op.size()), problem.op.data(), ull(problem.functional_key));
-  if (problem.fallback_key) result += text(" or 0x%016llx", ull(*problem.fallback_key));
+  for (size_t i = 0; i < problem.fallbacks; ++i)
+    result += text(" or 0x%016llx", ull(problem.fallback_keys[i]));
   return result;
 }
 

@@ -2,10 +2,12 @@
 //
 // The operator packs what decides whether a kernel can run into the functional key (its generated
 // header); the archive's table lists, per key, the candidates best first; the first whose limits
-// hold is taken. Where none of them fits, those of the problem's second key have their turn, if it has
-// one.
+// hold is taken. A problem may have several keys, in the order of preference: of kernels made for just
+// such problems first, of kernels that can do more last.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,6 +18,8 @@
 
 namespace flydsl::select {
 
+constexpr size_t kMaxKeys = 3;
+
 struct Problem {
   std::string_view op;
   uint64_t functional_key = 0;
@@ -23,14 +27,22 @@ struct Problem {
       1;  // greatest power of two that divides all base addresses and non-unit strides
   uint64_t seq_q = 0;
   uint64_t seq_k = 0;
-  // Of kernels that run the problem too, but have more to look after than those of functional_key.
-  std::optional<uint64_t> fallback_key = std::nullopt;
+  // Looked up where no candidate of functional_key fits; the first `fallbacks` of them count.
+  std::array<uint64_t, kMaxKeys - 1> fallback_keys = {};
+  size_t fallbacks = 0;
 };
 
-// The candidates of one of the problem's keys, best first: `turn` 0 is functional_key, 1 fallback_key.
-constexpr int kTurns = 2;
-std::span<const archive::Candidate> candidates_of(const archive::Archive &archive,
-                                                  const Problem &problem, int turn) noexcept;
+// The candidates of all the problem's keys, best first.
+class Candidates {
+ public:
+  Candidates(const archive::Archive &archive, const Problem &problem) noexcept;
+  // The next one; null after the last.
+  const archive::Candidate *next() noexcept;
+
+ private:
+  std::array<std::span<const archive::Candidate>, kMaxKeys> lists_;
+  size_t list_ = 0, index_ = 0;
+};
 
 enum class Refusal { None, Alignment, SeqQ, SeqK, Target };
 

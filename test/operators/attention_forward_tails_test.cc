@@ -13,14 +13,19 @@ namespace {
 const std::vector<int64_t> kLengths = {0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 197, 300, 513};
 const std::vector<int64_t> kQuickLengths = {1, 33, 128, 130};
 
-using Instance = std::tuple<flydsl_aot_dtype, int64_t /*head dim*/>;
+struct HeadDims {
+  int64_t qk, v;
+};
+using Instance = std::tuple<flydsl_aot_dtype, HeadDims>;
 
 class AttentionForwardTails : public ::testing::TestWithParam<Instance> {
  protected:
   // One problem under one mask: through the kernel for aligned data and the one for any data.
   void check_pair(int64_t seq_q, int64_t seq_k, const flydsl_aot_mask &mask, Random &random) {
     AttentionCase c;
-    std::tie(c.dtype, c.head_dim) = GetParam();
+    c.dtype = std::get<0>(GetParam());
+    c.head_dim = std::get<1>(GetParam()).qk;
+    c.head_dim_v = std::get<1>(GetParam()).v;
     const std::vector<std::pair<int64_t, int64_t>> heads =
         seq_q * seq_k <= 20000
             ? std::vector<std::pair<int64_t, int64_t>>{{9, 3}, {4, 4}, {8, 1}, {2, 1}}
@@ -47,7 +52,7 @@ class AttentionForwardTails : public ::testing::TestWithParam<Instance> {
         EXPECT_EQ(result.kernel, instance_name(c, staged)) << describe(c);
       }
       EXPECT_EQ(result.stray_write, "") << describe(c);
-      const Judgement out = judge_out(c.dtype, result.out, reference, c.head_dim);
+      const Judgement out = judge_out(c.dtype, result.out, reference, c.value_dim());
       EXPECT_TRUE(out.ok) << describe(c) << (staged ? " staged" : " direct")
                           << ": out: " << out.text;
       worst_ratio_ = std::max(worst_ratio_, out.worst_ratio);
@@ -66,7 +71,10 @@ class AttentionForwardTails : public ::testing::TestWithParam<Instance> {
     Random random(seed);
     for (const int64_t seq_q : lengths) {
       for (const int64_t seq_k : lengths) {
-        for (const flydsl_aot_mask &mask : {no_mask(), causal_top_left(), causal_bottom_right()}) {
+        const flydsl_aot_mask window = {random.between(0, 70), random.between(0, 70),
+                                        FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
+        for (const flydsl_aot_mask &mask :
+             {no_mask(), causal_top_left(), causal_bottom_right(), window}) {
           check_pair(seq_q, seq_k, mask, random);
           if (HasFatalFailure()) return;
         }
@@ -87,13 +95,27 @@ TEST_P(AttentionForwardTails, Full) {
   check_grid(kLengths, 12);
 }
 
+std::string instance_name_of(const ::testing::TestParamInfo<Instance> &info) {
+  const auto &[dtype, dims] = info.param;
+  std::string name = std::string(flydsl_aot_dtype_name(dtype)) + "_d" + std::to_string(dims.qk);
+  return dims.qk == dims.v ? name : name + "x" + std::to_string(dims.v);
+}
+
 INSTANTIATE_TEST_SUITE_P(Instances, AttentionForwardTails,
                          ::testing::Combine(::testing::Values(FLYDSL_AOT_BF16, FLYDSL_AOT_FP16),
-                                            ::testing::Values(64, 128)),
-                         [](const auto &info) {
-                           return std::string(flydsl_aot_dtype_name(std::get<0>(info.param))) +
-                                  "_d" + std::to_string(std::get<1>(info.param));
-                         });
+                                            ::testing::Values(HeadDims{64, 64},
+                                                              HeadDims{128, 128})),
+                         instance_name_of);
+// Classes whose widths are no powers of two, and head dims below them.
+INSTANTIATE_TEST_SUITE_P(
+    Classes, AttentionForwardTails,
+    ::testing::Combine(::testing::Values(FLYDSL_AOT_BF16, FLYDSL_AOT_FP16),
+                       ::testing::Values(HeadDims{32, 32}, HeadDims{40, 40}, HeadDims{80, 80},
+                                         HeadDims{96, 96}, HeadDims{112, 104}, HeadDims{160, 160},
+                                         HeadDims{192, 128}, HeadDims{184, 104}, HeadDims{192, 192},
+                                         HeadDims{208, 224}, HeadDims{256, 256},
+                                         HeadDims{232, 248})),
+    instance_name_of);
 
 }  // namespace
 }  // namespace flydsl::test

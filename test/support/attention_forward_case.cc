@@ -36,47 +36,64 @@ bool right_hides(const AttentionCase &c) {
   return c.mask.right != FLYDSL_AOT_UNLIMITED && c.mask.right < (top_left ? c.seq_k : c.seq_q) - 1;
 }
 
-std::string class_name(int64_t head_dim, int64_t value_dim) {
-  constexpr int64_t kClasses[][2] = {{32, 32},   {64, 64},   {96, 96},   {128, 128},
-                                     {160, 160}, {192, 128}, {192, 192}, {224, 224},
-                                     {256, 256}, {512, 512}, {576, 512}};
-  for (const auto &[qk, v] : kClasses) {
-    if (head_dim > qk || value_dim > v) continue;
-    std::string name = std::to_string(qk);
-    if (qk != v) name.append("x").append(std::to_string(v));
-    return name;
+struct HeadDims {
+  int64_t qk, v;
+};
+HeadDims class_of(const AttentionCase &c) {
+  constexpr HeadDims kClasses[] = {{32, 32},   {64, 64},   {96, 96},   {128, 128},
+                                   {160, 160}, {192, 128}, {192, 192}, {224, 224},
+                                   {256, 256}, {512, 512}, {576, 512}};
+  for (const HeadDims &dims : kClasses) {
+    if (c.head_dim <= dims.qk && c.value_dim() <= dims.v) return dims;
   }
-  return "none";
+  return {};
+}
+
+// How the problem's kernel is told apart from others of its class, without a mask's or tile's name.
+std::string family_name(const AttentionCase &c, const HeadDims &dims, bool window, bool causal,
+                        bool staged) {
+  const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
+                     !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
+                     c.random_on_device || c.want_kept;
+  if (terms || c.lengths_k_as == Lengths::kPaged) return "general";
+  const bool exact = c.head_dim == dims.qk && c.value_dim() == dims.v;
+  const bool halves = dims.qk == dims.v && (dims.qk == 64 || dims.qk == 128);
+  if (c.q_dtype != FLYDSL_AOT_DTYPE_INVALID || c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID) {
+    const bool float8 = c.q_dtype == FLYDSL_AOT_E4M3 && c.kv_dtype == FLYDSL_AOT_E4M3;
+    return float8 && exact && halves && !window && !staged ? "e4m3" : "general";
+  }
+  // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
+  if (exact && (dims.qk == 128 || dims.qk == 192) && dims.v == 128 && !window && !staged &&
+      c.seq_q >= (causal ? 4096 : 2048))
+    return "pipelined";
+  // codegen/describe/attention_forward/exact.py
+  const auto nearly = [](int64_t dim, int64_t of_class) {
+    return dim % 8 == 0 && of_class - dim < 32;
+  };
+  const bool classed =
+      nearly(c.head_dim, dims.qk) && nearly(c.value_dim(), dims.v) && dims.qk <= 256;
+  if (!classed) return "general";
+  return !staged ? "direct" : halves ? "staged" : "general";
 }
 
 }  // namespace
 
 std::string instance_name(const AttentionCase &c, bool staged) {
-  const bool exact = c.value_dim() == c.head_dim && (c.head_dim == 64 || c.head_dim == 128);
+  const HeadDims dims = class_of(c);
   const bool lengths = c.lengths_q_as != Lengths::kDense || c.lengths_k_as != Lengths::kDense;
-  const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
-                     !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
-                     c.random_on_device || c.want_kept;
-  const bool bytes =
-      c.q_dtype != FLYDSL_AOT_DTYPE_INVALID || c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID;
-  const bool float8 = c.q_dtype == FLYDSL_AOT_E4M3 && c.kv_dtype == FLYDSL_AOT_E4M3;
   const bool window = c.mask.left != FLYDSL_AOT_UNLIMITED && (lengths || left_hides(c));
   const bool causal = c.mask.right != FLYDSL_AOT_UNLIMITED && (lengths || right_hides(c));
   const std::string mask = window ? "_window" : causal ? "_causal" : "_none";
-  const bool featureless = exact && !terms && c.lengths_k_as != Lengths::kPaged;
-  if (featureless && float8 && !window && !staged) {
-    return std::string("attention_forward_e4m3_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
-           class_name(c.head_dim, c.value_dim()) + mask + "_m256n64";
-  }
-  const std::string kind =
-      featureless && !bytes ? mask + (staged ? "_staged" : "_direct") : "_general";
-  // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
-  const bool pipelined = (c.head_dim == 128 || c.head_dim == 192) && c.value_dim() == 128 &&
-                         !window && c.seq_q >= (causal ? 4096 : 2048) && !staged && !terms &&
-                         !bytes && c.lengths_k_as != Lengths::kPaged;
-  return std::string("attention_forward_") + flydsl_aot_dtype_name(c.dtype) + "_d" +
-         class_name(c.head_dim, c.value_dim()) +
-         (pipelined ? mask + "_pipelined_m256n64" : kind + "_m128n64");
+  const std::string family = family_name(c, dims, window, causal, staged);
+
+  std::string name = family == "e4m3" ? "attention_forward_e4m3_" : "attention_forward_";
+  name += std::string(flydsl_aot_dtype_name(c.dtype)) + "_d" + std::to_string(dims.qk);
+  if (dims.qk != dims.v) name += "x" + std::to_string(dims.v);
+  if (family != "general") name += mask;
+  if (family != "e4m3") name += "_" + family;
+  const bool large_tile =
+      family == "e4m3" || family == "pipelined" || (family == "direct" && dims.v > 160);
+  return name + (large_tile ? "_m256n64" : "_m128n64");
 }
 
 }  // namespace flydsl::test

@@ -1,4 +1,4 @@
-"""Kernel arguments of attention_forward. The instances of exact head dims read the first group only."""
+"""Kernel arguments of attention_forward. Instances without features read the first group, and the head dims."""
 
 from ..model import Argument
 

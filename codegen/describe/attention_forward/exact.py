@@ -1,40 +1,45 @@
-"""Instances for problems of exactly their head dims and no feature but bounds and lengths (attention_forward.hip.h)."""
+"""Instances for problems of a class's head dims, or less by 8, 16 or 24, and no feature but bounds and lengths (attention_forward.hip.h)."""
 
 from ..model import Instance
 from .keys import ELEMENTS, KEYS, LENGTHS, MASKS, key
 
 # How K and V reach LDS, best first: (name, required alignment in bytes).
 _STAGINGS = (("direct", 16), ("staged", 2))
-_ROWS = 128
-# (head dim, staging) -> waves a SIMD, as many as registers allow without spills (LDS: 66.5 KiB and
-# 33.3 KiB of 160 KiB a work-group for head dims 128 and 64).
-_WAVES_PER_SIMD = {
-    (64, "direct"): 4,
-    (64, "staged"): 3,
-    (128, "direct"): 2,
-    (128, "staged"): 2,
+_ROWS_OF_WAVE = 32
+# (D, Dv, staging) -> waves of a work-group, waves a SIMD: as many as registers allow without spills, and LDS (256 bytes a
+# column of K and V each) of 160 KiB. Where one work-group of 4 waves would take more than half the LDS, 8 share it.
+_WAVES = {
+    (32, 32, "direct"): (4, 4),
+    (64, 64, "direct"): (4, 4),
+    (64, 64, "staged"): (4, 3),
+    (96, 96, "direct"): (4, 2),
+    (128, 128, "direct"): (4, 2),
+    (128, 128, "staged"): (4, 2),
+    (160, 160, "direct"): (4, 2),
+    (192, 128, "direct"): (4, 2),
+    (192, 192, "direct"): (8, 2),
+    (224, 224, "direct"): (8, 2),
+    (256, 256, "direct"): (8, 2),
 }
-# Where masking both sides of every tile takes more registers.
-_WINDOW_WAVES_PER_SIMD = {(64, "direct"): 3, (64, "staged"): 2}
-HEAD_DIMS = tuple(dict.fromkeys(head_dim for head_dim, _ in _WAVES_PER_SIMD))
 
 
-def _instance(dtype, head_dim, mask, preference):
+def _instance(dtype, dims, mask, preference):
     staging, align_bytes = _STAGINGS[preference]
-    waves = _WAVES_PER_SIMD[head_dim, staging]
-    if mask == "window":
-        waves = _WINDOW_WAVES_PER_SIMD.get((head_dim, staging), waves)
+    head_dim_qk, head_dim_v = dims
+    waves, waves_per_simd = _WAVES[*dims, staging]
+    rows = _ROWS_OF_WAVE * waves
+    name = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
     return Instance(
-        name=f"attention_forward_{dtype}_d{head_dim}_{mask}_{staging}_m{_ROWS}n{KEYS}",
+        name=f"attention_forward_{dtype}_d{name}_{mask}_{staging}_m{rows}n{KEYS}",
         header="attention_forward/attention_forward.hip.h",
-        entry=f"attention_forward<{ELEMENTS[dtype]}, {head_dim}, Mask::{mask}, Staging::{staging}>",
-        key=key(dtype, head_dim, head_dim, mask=MASKS[mask]),
+        entry=f"attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}, Staging::{staging}, {waves}>",
+        key=key(dtype, head_dim_qk, head_dim_v, mask=MASKS[mask], padded=1),
         preference=preference,
         align_bytes=align_bytes,
-        block=(256, 1, 1),
-        tile=(_ROWS, KEYS, 0),
+        block=(64 * waves, 1, 1),
+        tile=(rows, KEYS, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=waves,
+        waves_per_simd=waves_per_simd,
         seq_q=LENGTHS,
         seq_k=LENGTHS,
     )
@@ -42,9 +47,10 @@ def _instance(dtype, head_dim, mask, preference):
 
 def instances():
     return tuple(
-        _instance(dtype, head_dim, mask, preference)
+        _instance(dtype, dims, mask, preference)
         for dtype in ELEMENTS
-        for head_dim in HEAD_DIMS
+        for dims in dict.fromkeys((head_dim_qk, head_dim_v) for head_dim_qk, head_dim_v, _ in _WAVES)
         for mask in MASKS
-        for preference in range(len(_STAGINGS))
+        for preference, (staging, _) in enumerate(_STAGINGS)
+        if (*dims, staging) in _WAVES
     )

@@ -9,7 +9,7 @@ KEY_FIELDS = (
     KeyField("mask", 32, 4, "0 none, 1 bounded on the right, 2 on the left too; 0 for the general instance"),
     KeyField("general", 36, 1, "1: the general instance of the class"),
     KeyField("float8", 37, 1, "1: q, k and v are e4m3, descaled or not; 0 for the general instance"),
-    KeyField("padded", 38, 1, "1: head dims below the class's, multiples of 8; 0 for the general instance"),
+    KeyField("padded", 38, 1, "1: the instance takes head dims less by 8, 16 or 24 too; 0 for the general instance"),
 )
 
 MASKS = {"none": 0, "causal": 1, "window": 2}

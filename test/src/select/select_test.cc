@@ -42,18 +42,22 @@ TEST_F(Select, FirstThatFits) {
   EXPECT_EQ(taken({"po", 5, 16, 10, 10}), "none");
 }
 
-TEST_F(Select, FallbackWhereNoneFits) {
-  EXPECT_EQ(taken({"op", 9, 2, 100, 0, 5}), "c");   // the key's own comes first, whatever else fits
-  EXPECT_EQ(taken({"op", 9, 2, 101, 0, 5}), "a");   // too many rows for c
-  EXPECT_EQ(taken({"op", 9, 16, 101, 0, 5}), "b");  // best of the second key
-  EXPECT_EQ(taken({"op", 6, 16, 10, 10, 5}), "b");  // no kernel has the first
-  EXPECT_EQ(taken({"op", 9, 2, 1001, 0, 5}), "none");
-  EXPECT_EQ(taken({"op", 9, 2, 101, 0, 6}), "none");
-  const std::string none = reason({"op", 9, 2, 1001, 0, 5});
+TEST_F(Select, KeysInTurn) {
+  EXPECT_EQ(taken({"op", 9, 2, 100, 0, {5}, 1}),
+            "c");  // the first key's come first, whatever else fits
+  EXPECT_EQ(taken({"op", 9, 2, 101, 0, {5}, 1}), "a");   // too many rows for c
+  EXPECT_EQ(taken({"op", 9, 16, 101, 0, {5}, 1}), "b");  // best of the second key
+  EXPECT_EQ(taken({"op", 6, 16, 10, 10, {5}, 1}), "b");  // no kernel has the first
+  EXPECT_EQ(taken({"op", 6, 16, 10, 10, {5}, 0}), "none");
+  EXPECT_EQ(taken({"op", 9, 2, 1001, 0, {5}, 1}), "none");
+  EXPECT_EQ(taken({"op", 9, 2, 101, 0, {6}, 1}), "none");
+  EXPECT_EQ(taken({"op", 98, 16, 101, 0, {9, 5}, 2}), "b");
+  EXPECT_EQ(taken({"op", 98, 16, 100, 0, {9, 5}, 2}), "c");
+  const std::string none = reason({"op", 9, 2, 1001, 0, {5}, 1});
   EXPECT_NE(none.find("none of 3 candidates fits; c: takes Sq from 0 to 100"), std::string::npos)
       << none;
   EXPECT_NE(none.find("; a: takes Sq from 0 to 1000"), std::string::npos) << none;
-  EXPECT_NE(reason({"op", 98, 2, 1, 1, 99}).find("0x0000000000000062 or 0x0000000000000063"),
+  EXPECT_NE(reason({"op", 98, 2, 1, 1, {99}, 1}).find("0x0000000000000062 or 0x0000000000000063"),
             std::string::npos);
 }
 
