@@ -79,6 +79,7 @@ Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
         format_shape(input.file_shape) + " " + flydsl_aot_dtype_name(input.tensor->dtype);
   }
   json["settings"] = problem.settings;
+  for (const auto &[name, value] : problem.description()) json["problem"][name] = value;
   json["data"] = data;
   json["problem_flops"] = problem.flops();
   json["problem_tflops"] = problem.flops() / json.at("seconds").get<double>() * 1e-12;

@@ -7,7 +7,7 @@ usage: timing.py --library libflydsl_emu.so --objects DIR --op OP --problem NAME
 With --op: a line for each peer, in their order: "peer", then either "refused" (why the peer has no kernel for the problem) or "kernel",
 "seconds", "constants_hash" and "launches", what the model says about each launch; where a peer chooses among compiled configurations,
 "configurations" has the seconds of all, fastest first. "lds_hypotheses" has, for each, the seconds and the kernel of the configuration that is
-fastest under it.
+fastest under it, "leaders" the four fastest under each.
 With --calibration: a line for each case of modelled/cases.py: "name", "published" and "modelled" in TFLOP/s, "fitted", "error", ...
 Exit status: 0; 1 a launch failed; 2 usage; 3 the objects are not in DIR, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
 """
@@ -23,6 +23,7 @@ from launch import environment
 
 FAMILIES = {"aiter": ("aiter", "triton_attention"), "triton": ("triton_attention",), "flydsl": ("flydsl",)}
 OBJECTS_MISSING = 3
+LEADERS = 4
 
 
 def require(objects, families):
@@ -81,10 +82,12 @@ def model_peer(session, pool, options, peer):
         raise next(iter(failures.values()))
     ranked = sorted(outcomes, key=lambda name: outcomes[name]["seconds"])
     answer = dict(peer=peer, kernel=ranked[0], **outcomes[ranked[0]])
-    answer["lds_hypotheses"] = {}
+    answer["lds_hypotheses"], leaders = {}, set()
     for hypothesis in answer.pop("hypotheses"):
-        fastest = min(outcomes, key=lambda name: outcomes[name]["hypotheses"][hypothesis])
-        answer["lds_hypotheses"][hypothesis] = dict(seconds=outcomes[fastest]["hypotheses"][hypothesis], kernel=fastest)
+        fastest = sorted(outcomes, key=lambda name: outcomes[name]["hypotheses"][hypothesis])[:LEADERS]
+        answer["lds_hypotheses"][hypothesis] = dict(seconds=outcomes[fastest[0]]["hypotheses"][hypothesis], kernel=fastest[0])
+        leaders.update(fastest)
+    answer["leaders"] = sorted(leaders)
     if len(found) > 1:
         answer["configurations"] = {name: outcomes[name]["seconds"] for name in ranked}
         answer["failed_configurations"] = {name: error.args[0] for name, error in failures.items()}

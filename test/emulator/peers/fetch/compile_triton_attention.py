@@ -34,7 +34,7 @@ def configurations(dims, element):
     wide = sum(dims) > 256
     for (rows, warps), keys, waves in itertools.product(((128, 4), (256, 8), (64, 2), (256, 4)), (32, 64, 128), (0, 2)):
         many = rows == 64 * warps  # 64 rows a warp: without room for it
-        if (wide and (many or keys == 128)) or (waves and (wide or many or rows == 64 or element == "e4m3")) or (element == "e4m3" and keys == 32):
+        if (wide and (many or keys == 128)) or (waves and dims not in (HEAD_DIMS["64"], HEAD_DIMS["128"])) or (waves and (many or rows == 64 or element == "e4m3")) or (element == "e4m3" and keys == 32):
             continue
         yield dict(BM=rows, warps=warps, BN=keys, waves=waves)
 
@@ -113,7 +113,7 @@ def sweep():
             for causal, config in itertools.product((False, True), configurations(dims, element)):
                 yield compile_attention, (label, element, causal, widen, config)
     for kind in DECODE:
-        for keys, (warps, stages) in itertools.product((16, 32) if kind[0] == "576_512" else (32, 64, 128), ((2, 2), (4, 1), (4, 2))):
+        for keys, (warps, stages) in itertools.product((16, 32) if kind[0] == "576_512" else (32, 64, 128), ((2, 2), (4, 2))):
             yield compile_split, (*kind, dict(BN=keys, warps=warps, stages=stages))
     for splits, head_dim_v in itertools.product(SPLITS, (64, 128, 256, 512)):
         yield compile_join, (splits, head_dim_v)

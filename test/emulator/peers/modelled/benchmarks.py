@@ -1,0 +1,118 @@
+"""The problems of a benchmark table, our kernel's and the peers' modelled times for each, and a file that keeps them."""
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
+UNSUPPORTED = 3  # exit status of flydsl-aot
+HYPOTHESES = ("256", "128")  # LDS bytes a clock
+# A peer of the table: the peer of timing.py, and which of its configurations.
+PEERS = {"aiter": ("aiter", ""), "triton": ("triton", "^(?!.*_widen_)"), "triton_widen": ("triton", "_widen_")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    section: str
+    peers: tuple
+    text: str
+
+    @property
+    def settings(self):
+        """{name: value} as `flydsl-aot bench --set` takes them."""
+        found = {}
+        for word in self.text.split():
+            name, value = word.split("=", 1)
+            if name == "seqused_k":
+                times, number = value.split("*")
+                value = ",".join([number] * int(times))
+            found |= dict.fromkeys("qkv", value) if name == "qkv" else {name: value}
+        return found
+
+    def shape(self, name):
+        return [int(size) for size in self.settings[name].split("x")]
+
+
+def read_cases(path):
+    cases = []
+    for line in path.read_text().splitlines():
+        if header := re.fullmatch(r"\[(.+)\] (\S+)", line):
+            section, peers = header[1], tuple(name for name in header[2].split(",") if name != "none")
+        elif line and not line.startswith("#"):
+            cases.append(Case(section, peers, line))
+    return cases
+
+
+def digest(*paths):
+    together = hashlib.sha256()
+    for path in paths:
+        together.update(path.read_bytes() if path.is_file() else b"")
+    return together.hexdigest()[:16]
+
+
+class Runs:
+    """Runs what is not yet in the cache file. A result counts for the same library, kernels and problem only."""
+
+    def __init__(self, tool, objects, cache, jobs, configurations_of_all):
+        self.tool, self.objects, self.cache, self.jobs = pathlib.Path(tool).resolve(), pathlib.Path(objects).resolve(), pathlib.Path(cache), jobs
+        library = self.tool.parents[1] / "lib"
+        self.emulator = library / "libflydsl_emu.so"
+        self.ours = digest(self.emulator, library / "libflydsl_aot.so.0", library / "flydsl_aot.gfx950.fda")
+        self.theirs = digest(self.emulator, *(self.objects / name for name in (
+            "aiter.stamp", "triton_attention.stamp", "triton_attention_sweep.stamp")))
+        self.results = json.loads(self.cache.read_text()) if self.cache.is_file() else {}
+        self.everywhere = configurations_of_all
+        self.leaders = {}
+
+    def _kept(self, key, run):
+        key = " ".join(key)
+        if key not in self.results:
+            print(key, file=sys.stderr, flush=True)
+            self.results[key] = run()
+            partial = self.cache.with_suffix(".part")
+            partial.write_text(json.dumps(self.results, indent=1))
+            partial.replace(self.cache)
+        return self.results[key]
+
+    def our(self, operator, case):
+        def run():
+            command = [self.tool, "bench", operator, "--device=emulator", "--json", *(f"--set={n}={v}" for n, v in case.settings.items())]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == UNSUPPORTED:
+                return dict(refused=done.stderr.strip())
+            if done.returncode:
+                sys.exit(f"{case.text}: {done.stderr}")
+            report = json.loads(done.stdout)
+            kept = dict(seconds={h: report["lds_hypotheses"][h]["seconds"] for h in HYPOTHESES})
+            kept |= {name: report[name] for name in ("kernel", "problem", "problem_flops", "constants_hash")}
+            if "launches" in report:
+                kept["launches"] = [launch["kernel"] for launch in report["launches"]]
+            return kept
+
+        return self._kept(("ours", self.ours, operator, case.text), run)
+
+    def peer(self, operator, case, name, problem):
+        """`problem`: as our() found it. The configurations that are tried: see the top of a list of cases."""
+        peer, only = PEERS[name]
+        group = (case.section, name, case.settings.get("causal"))
+        if group in self.leaders and not self.everywhere:
+            only = f"^({'|'.join(re.escape(leader) for leader in self.leaders[group])})$"
+
+        def run():
+            command = [sys.executable, HERE / "timing.py", "--library", self.emulator, "--objects", self.objects, "--op", operator, "--peers", peer,
+                       "--only", only, "--jobs", str(self.jobs), *(part for n, v in problem.items() for part in ("--problem", f"{n}={v}"))]
+            done = subprocess.run(command, capture_output=True, text=True, env=os.environ | dict(FLYDSL_EMU_THREADS="1"))
+            if done.returncode:
+                sys.exit(f"{case.text}: {name}: {done.stderr}")
+            answer = json.loads(done.stdout)
+            return {key: answer[key] for key in ("refused", "kernel", "lds_hypotheses", "constants_hash", "configurations", "failed_configurations",
+                                                 "leaders") if key in answer}
+
+        found = self._kept(("theirs", self.theirs, operator, case.text, name, hashlib.sha256(only.encode()).hexdigest()[:8]), run)
+        if "configurations" in found and group not in self.leaders:
+            self.leaders[group] = found["leaders"]
+        return found
