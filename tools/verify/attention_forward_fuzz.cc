@@ -45,6 +45,13 @@ class Line : public FuzzLine {
       seq_q_ = length(400);
       seq_k_ = length(600);
     }
+    chunks_ = !e4m3_ && !large && chance(0.08);
+    if (chunks_) {  // chunks of prefill beside rows of decoding
+      batches_ = random().between(2, 9);
+      seq_q_ = random().between(1, 200);
+      seq_k_ = seq_q_ + random().between(0, 400);
+    }
+    v_is_k_ = dv <= d && chance(large ? 0.4 : 0.02);
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);
@@ -56,6 +63,7 @@ class Line : public FuzzLine {
   }
 
   void mask() {
+    if (chunks_ && chance(0.7)) return set("mask", "causal:bottom-right");
     const std::string anchor = one_of({":top-left", ":bottom-right"});
     if (chance(0.3)) {
       set("mask", "causal" + anchor);
@@ -67,8 +75,30 @@ class Line : public FuzzLine {
     }
   }
 
+  // Paged keys, and packed queries that are the last ones of their sequences, or more.
+  void chunks() {
+    std::string rows = one_of({"packed", "packed-used"}), keys = "paged";
+    for (int64_t b = 0; b < batches_; ++b) {
+      const int64_t length = chance(0.5)   ? 1
+                             : chance(0.2) ? 0
+                             : chance(0.3) ? seq_q_
+                                           : random().between(1, seq_q_);
+      const int64_t all =
+          chance(0.9) ? random().between(length, seq_k_) : random().below(length + 1);
+      rows.append(b ? "," : ":").append(std::to_string(length));
+      keys.append(b ? "," : ":").append(std::to_string(all));
+    }
+    packed_q_ = packed_k_ = true;
+    seq_k_ += seq_k_ % 2;
+    set("q_lengths", rows);
+    set("k_lengths", keys);
+    number("block", one_of_numbers({1, 16, 32, 64, 128, 256}));
+    number("sk", seq_k_);
+  }
+
   // Lengths, and where keys are; says sk.
   void lengths() {
+    if (chunks_) return chunks();
     const auto list = [&](const std::string &kind, int64_t longest) {
       std::string text = kind;
       for (int64_t b = 0; b < batches_; ++b) {
@@ -123,34 +153,41 @@ class Line : public FuzzLine {
   }
 
   void formats() {
-    if (!e4m3_ && chance(0.85)) return;
+    if (!e4m3_ && chance(chunks_ ? 0.5 : 0.85)) return;
     set("kv_dtype", e4m3_ ? "e4m3" : one_of({"e4m3", "e5m2"}));
     if (e4m3_ || chance(0.5)) {
       set("q_dtype", e4m3_ ? "e4m3" : one_of({"e4m3", "e5m2"}));
       set("q_descale", one_of({"none", "one", "h", "bh", "hq", "bhq"}));
     }
     set("k_descale", one_of({"none", "one", "h", "bh"}));
-    set("v_descale", one_of({"none", "one", "h", "bh"}));
+    if (!v_is_k_) set("v_descale", one_of({"none", "one", "h", "bh"}));
   }
 
   void values() {
     if (chance(0.1)) set("q", one_of({"0", "int", "normal*20"}));
     if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
-    if (chance(0.1)) set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
+    if (v_is_k_)
+      set("v", "k");
+    else if (chance(0.1))
+      set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
+    const bool hidden = chance(0.25);
+    if (hidden) set("nan_hidden", "yes");
     if (chance(0.12)) {
-      set(one_of({"nan_k", "nan_v", "nan_v_channel"}), std::to_string(random().between(1, 3)));
-    } else {
-      if (!packed_k_) zero("k", "bhs", 0.1);
-      if (!packed_k_) zero("v", "bhs", 0.1);
+      set(v_is_k_ ? "nan_k" : one_of({"nan_k", "nan_v", "nan_v_channel"}),
+          std::to_string(random().between(1, 3)));
+    } else if (!hidden && !packed_k_) {
+      zero("k", "bhs", 0.1);
+      if (!v_is_k_) zero("v", "bhs", 0.1);
     }
     if (!packed_q_) zero("q", "bhs", 0.1);
     if (e4m3_ && chance(0.7)) return;  // those instances want 16-byte alignment
-    for (const char *tensor : {"q", "k", "v", "out", "lse"}) place(tensor);
+    for (const char *tensor : {"q", "k", "out", "lse"}) place(tensor);
+    if (!v_is_k_) place("v");
   }
 
  private:
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool packed_q_ = false, packed_k_ = false, e4m3_ = false;
+  bool packed_q_ = false, packed_k_ = false, e4m3_ = false, chunks_ = false, v_is_k_ = false;
 };
 
 }  // namespace
