@@ -305,48 +305,5 @@ TEST(AttentionDecodeTable, BadNumbersTouchNoOtherMemory) {
   }
 }
 
-// A pool above 4 GiB, read at its end; only the pages in use are ever touched.
-TEST(AttentionDecodeTable, PoolAbove4Gib) {
-  flydsl_aot_handle *handle = emulator();
-  constexpr int64_t kPages = 8401239, kHeads = 8, kDim = 64, kPageBytes = kHeads * kDim * 2;
-  constexpr int64_t kFirst = kPages - 128;
-  void *pool = nullptr;
-  ASSERT_EQ(flydsl_aot_device_malloc(handle, kPages * kPageBytes, &pool), FLYDSL_AOT_OK)
-      << flydsl_aot_last_error();
-  std::vector<uint16_t> ones(128 * kHeads * kDim, 0x3f80);
-  ASSERT_EQ(flydsl_aot_device_upload(handle, static_cast<char *>(pool) + kFirst * kPageBytes,
-                                     ones.data(), ones.size() * 2),
-            FLYDSL_AOT_OK);
-  DeviceTensor q(handle, FLYDSL_AOT_BF16, {1, 16, 1, kDim}, {}, 0x3f80);
-  DeviceTensor out(handle, FLYDSL_AOT_BF16, {1, 16, 1, kDim}, {}, 0xabababab);
-  DeviceTensor table(handle, FLYDSL_AOT_INT32, {1, 128}, {}, 0);
-  DeviceTensor used(handle, FLYDSL_AOT_INT32, {1}, {}, 0);
-  used.set(std::vector<int32_t>{128});
-  std::vector<int32_t> numbers;
-  for (int64_t page = kFirst; page < kPages; ++page) numbers.push_back(static_cast<int32_t>(page));
-  table.set(numbers);
-  flydsl_aot_attention_decode_params params{};
-  params.struct_size = sizeof params;
-  params.scale = 1;
-  params.q = q.tensor();
-  params.out = out.tensor();
-  params.k = {pool, FLYDSL_AOT_BF16, 4, {kPages, kHeads, 1, kDim}, {kHeads * kDim, kDim, kDim, 1}};
-  params.v = params.k;
-  params.mask = no_mask();
-  params.block_table = table.tensor();
-  params.seqused_k = used.tensor();
-  flydsl_aot_query_result query{};
-  query.struct_size = sizeof query;
-  ASSERT_EQ(flydsl_aot_attention_decode_query(handle, &params, &query), FLYDSL_AOT_OK);
-  DeviceTensor workspace(handle, FLYDSL_AOT_FP32, {static_cast<int64_t>(query.workspace_bytes / 4)},
-                         {}, 0xffffffff);
-  params.workspace = workspace.tensor().data;
-  params.workspace_bytes = query.workspace_bytes;
-  EXPECT_EQ(flydsl_aot_attention_decode(handle, &params, nullptr), FLYDSL_AOT_OK)
-      << flydsl_aot_last_error();
-  for (const uint16_t bits : out.get<uint16_t>()) ASSERT_EQ(bits, 0x3f80);
-  flydsl_aot_device_free(handle, pool);
-}
-
 }  // namespace
 }  // namespace flydsl::test

@@ -88,9 +88,9 @@ std::string instance_name(const AttentionCase &c, bool staged) {
 
   std::string name = family == "e4m3" ? "attention_forward_e4m3_" : "attention_forward_";
   name += std::string(flydsl_aot_dtype_name(c.dtype)) + "_d" + std::to_string(dims.qk);
-  if (dims.qk != dims.v) name += "x" + std::to_string(dims.v);
+  if (dims.qk != dims.v) name.append("x").append(std::to_string(dims.v));
   if (family != "general") name += mask;
-  if (family != "e4m3") name += "_" + family;
+  if (family != "e4m3") name.append("_").append(family);
   const bool large_tile =
       family == "e4m3" || family == "pipelined" || (family == "direct" && dims.v > 160);
   return name + (large_tile ? "_m256n64" : "_m128n64");
