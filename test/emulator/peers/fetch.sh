@@ -13,6 +13,8 @@ triton_version=3.9.0
 flydsl_version=0.5.0
 torch_version=2.15.0
 numpy_version=2.4.6
+aiter_members=('fmha_v3_fwd/*.co' 'fmha_v3_bwd/*.co' 'bf16gemm/*.co' 'f4gemm/*.co' 'mla/mla_dec_stage1_bf16_*.co')
+aiter_members=("${aiter_members[@]/#/aiter_meta/hsa/gfx950/}")
 
 if [ $# != 2 ]; then
   echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_attention_sweep|flydsl" >&2
@@ -70,9 +72,7 @@ members() {  # members FAMILY REQUIREMENT FOLDER PATTERN...: unpacks parts of a 
 bitcode=triton/backends/amd/lib
 
 aiter() {
-  members aiter "amd-aiter==$aiter_version" "$dir/aiter" \
-    'aiter_meta/hsa/gfx950/fmha_v3_fwd/*.co' 'aiter_meta/hsa/gfx950/fmha_v3_bwd/*.co' \
-    'aiter_meta/hsa/gfx950/bf16gemm/*.co' 'aiter_meta/hsa/gfx950/f4gemm/*.co'
+  members aiter "amd-aiter==$aiter_version" "$dir/aiter" "${aiter_members[@]}"
 }
 
 triton() {
@@ -107,6 +107,7 @@ locked make_venv
 # What the objects depend on.
 want=$(for name in $sources; do cat "$here/fetch/$name.py"; done | sha256sum)
 want="amd-aiter $aiter_version, triton $triton_version, flydsl $flydsl_version, torch $torch_version, drivers ${want%% *}"
+[ "$family" != aiter ] || want+=", members ${aiter_members[*]}"
 if [ "$(cat "$dir/$family.stamp" 2>/dev/null)" = "$want" ]; then
   echo "$family: already in $dir"
   exit 0

@@ -14,7 +14,7 @@ import sys
 from launch import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm"), "triton": ("triton_objects",),
+MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm", "aiter_mla"), "triton": ("triton_objects",),
            "triton_attention": ("triton_attention",), "flydsl": ("flydsl_objects",)}
 
 

@@ -70,7 +70,7 @@ def compile_split(folder, label, element, group, page, config):
 
 
 def compile_join(folder, splits, head_dim_v):
-    fn, types, constants = triton_decode.decode_join, [F, F, B, I32, I32, I32], dict(SPLITS=splits, V=head_dim_v)
+    fn, types, constants = triton_decode.decode_join, [F, F, B] + [I32] * 5, dict(SPLITS=splits, V=head_dim_v)
     done = offline.compile_kernel(fn, types, constants, "gfx950", ("stride_ob", "stride_oh"), num_warps=4)
     return "join", f"splits{splits}_d{head_dim_v}", offline.store(done, folder / "join" / f"splits{splits}_d{head_dim_v}.co", fn, types, constants, 4)
 

@@ -11,7 +11,7 @@ import triton.language as tl
 def decode_split(q, k, v, part, part_lse, table, lengths, scale_log2, stride_qb, stride_qh, stride_kb, stride_kh, stride_ks, stride_vb, stride_vh,
                  stride_vs, stride_tb, GROUP: tl.constexpr, D: tl.constexpr, D2: tl.constexpr, V: tl.constexpr, BH: tl.constexpr,
                  BN: tl.constexpr, PAGE: tl.constexpr, SHARED: tl.constexpr):
-    """part (B, Hq, splits, V) and part_lse (B, Hq, splits), base 2, of each share. Head dim D + D2; SHARED: V is the first D columns of K."""
+    """part (B, Hq, splits, V) and its log-sum-exp part_lse (B, Hq, splits) of each share. Head dim D + D2; SHARED: V is the first D columns of K."""
     batch = tl.program_id(0).to(tl.int64)
     blocks: tl.constexpr = (GROUP + BH - 1) // BH
     head_kv = tl.program_id(1) // blocks
@@ -65,17 +65,18 @@ def decode_split(q, k, v, part, part_lse, table, lengths, scale_log2, stride_qb,
     some = total > 0.0
     at = (batch * tl.num_programs(1) // blocks * GROUP + heads) * splits + split
     tl.store(part + at[:, None] * V + cols_v[None, :], acc / tl.where(some, total, 1.0)[:, None], mask=mine[:, None])
-    tl.store(part_lse + at, tl.where(some, top + tl.log2(total), float("-inf")), mask=mine)
+    tl.store(part_lse + at, tl.where(some, (top + tl.log2(total)) * 0.6931471805599453, float("-inf")), mask=mine)
 
 
 @triton.jit
-def decode_join(part, part_lse, o, stride_ob, stride_oh, heads_q, SPLITS: tl.constexpr, V: tl.constexpr):
+def decode_join(part, part_lse, o, stride_pb, stride_ph, stride_ps, stride_ob, stride_oh, SPLITS: tl.constexpr, V: tl.constexpr):
+    """Strides of part_lse; those of part are V times as long, its rows lie one after the other."""
     batch, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    splits, cols = tl.arange(0, SPLITS), tl.arange(0, V)
-    at = (batch * heads_q + head) * SPLITS + splits
+    cols = tl.arange(0, V)
+    at = batch * stride_pb + head * stride_ph + tl.arange(0, SPLITS) * stride_ps
     lse = tl.load(part_lse + at)
     top = tl.max(lse, 0)
-    weight = tl.exp2(lse - tl.where(top == float("-inf"), 0.0, top))
+    weight = tl.exp2((lse - tl.where(top == float("-inf"), 0.0, top)) * 1.4426950408889634)
     total = tl.sum(weight, 0)
     shares = tl.load(part + at[:, None] * V + cols[None, :])
     result = tl.sum(shares * weight[:, None], 0) / tl.where(total > 0.0, total, 1.0)

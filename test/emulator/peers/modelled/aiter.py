@@ -1,10 +1,12 @@
 """AITER's objects on problems of any size, without data: what they compute is judged elsewhere (recipes/)."""
 import pathlib
 
+import numpy as np
+
 from launch.recipe import ceil
 from modelled import triton
 from modelled.tensors import Unsupported, untouched
-from recipes import aiter_backward, aiter_forward, aiter_gemm
+from recipes import aiter_backward, aiter_forward, aiter_gemm, aiter_mla
 from recipes.aiter_tensors import HSA, Sequences
 
 
@@ -23,6 +25,33 @@ def attention_forward(objects, batch, heads_q, heads_kv, seqlen_q, seqlen_k, hea
         aiter_forward.launch(hip, path, Sequences(batch, seqlen_q, seqlen_k), q, k, v, o, hip.memory(4 * batch * heads_q * seqlen_q))
 
     return run
+
+
+def attention_decode(folder, batch, heads_q, heads_kv, lengths, block_size, head_dim, head_dim_v, dtype, kv_dtype):
+    """{number of shares: a function of hip that launches both stages}; AITER takes 1 to 16. A dense cache is one of pages of one key, in order."""
+    if (dtype, kv_dtype, head_dim, head_dim_v, heads_kv) != ("bf16", "bf16", aiter_mla.DIM, aiter_mla.DIM_V, 1) or heads_q not in aiter_mla.HEADS:
+        raise Unsupported(f"AITER's assembly that is known here takes bf16, head dims 576/512, 16 or 128 heads to one of K; not {dtype} {kv_dtype} "
+                          f"{head_dim}/{head_dim_v}, {heads_q}/{heads_kv}")
+    if block_size > 1:
+        raise Unsupported(f"AITER's assembly takes pages of one key, not of {block_size}")
+    objects = triton.Objects(folder)
+
+    def launcher(splits):
+        def run(hip):
+            q, o = (untouched(hip, batch, 1, heads_q, dim) for dim in (head_dim, head_dim_v))
+            total = sum(lengths)
+            kv = untouched(hip, total, 1, 1, head_dim)
+            starts, pages, last = (hip.memory(4 * count) for count in (batch + 1, total, batch))
+            starts.write(np.cumsum([0, *lengths]).astype(np.int32))
+            pages.write(np.arange(total, dtype=np.int32))
+            last.write(np.ones(batch, np.int32))
+            part, part_lse = (hip.memory(4 * batch * heads_q * splits * width) for width in (head_dim_v, 1))
+            aiter_mla.launch(hip, objects, folder, q, kv, o, starts, pages, last, splits, part, part_lse)
+
+        return run
+
+    counts = [entry["constants"]["SPLITS"] for entry in objects.index["join"].values() if entry["constants"]["V"] == head_dim_v]
+    return {f"{aiter_mla.HEADS[heads_q]}_splits{count}": launcher(count) for count in sorted(set(counts)) if count <= 16}
 
 
 def attention_backward(objects, batch, heads, seqlen, head_dim, head_dim_v, causal):

@@ -16,8 +16,8 @@ def attention_forward(objects, peer, p):
 
 
 def attention_decode(objects, peer, p):
-    if peer != "triton":
-        raise Unsupported(f"the wheels have no decode kernel of {peer}'s that is known here")
+    if peer == "flydsl":
+        raise Unsupported("the wheels have no attention kernel of FlyDSL's")
     if p.get("features", "none") != "none":
         raise Unsupported(f"compiled without {p['features']}")
     # The last query of a causal mask that is aligned with the bottom right sees all keys.
@@ -25,7 +25,11 @@ def attention_decode(objects, peer, p):
         raise Unsupported("compiled for one query a sequence that sees all keys")
     numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_k", "block_size", "head_dim", "head_dim_v")}
     lengths = [int(number) for number in p["seqused_k"].split(",") if number] or [numbers["seqlen_k"]] * numbers["batch"]
-    return triton.attention_decode(objects, lengths=lengths, dtype=p["dtype"], kv_dtype=p["kv_dtype"], layout=p["layout"], **numbers)
+    described = dict(lengths=lengths, dtype=p["dtype"], kv_dtype=p["kv_dtype"])
+    if peer == "aiter":
+        del numbers["seqlen_k"]
+        return aiter.attention_decode(objects, **numbers, **described)
+    return triton.attention_decode(objects, layout=p["layout"], **numbers, **described)
 
 
 def others(operator):

@@ -74,7 +74,13 @@ def launch_decode(hip, objects, name, splits, q, k, v, o, part, part_lse, table,
     grid = (batch, k.shape[2] * ceil(constants["GROUP"], constants["BH"]), splits)
     objects.launch(hip, "split", name, grid, q.buffer, k.buffer, v.buffer, part, part_lse, table, lengths, dim**-0.5 * math.log2(math.e), *steps,
                    blocks_of_a_sequence)
-    objects.launch(hip, "join", f"splits{splits}_d{constants['V']}", (batch, heads_q), part, part_lse, o.buffer, *strides(o, "batch", "head"), heads_q)
+    launch_join(hip, objects, splits, part, part_lse, (heads_q * splits, splits, 1), o)
+
+
+def launch_join(hip, objects, splits, part, part_lse, steps, o):
+    """The second stage; `steps`: strides of part_lse between sequences, heads and shares."""
+    batch, _, heads, dim = o.shape
+    objects.launch(hip, "join", f"splits{splits}_d{dim}", (batch, heads), part, part_lse, o.buffer, *steps, *strides(o, "batch", "head"))
 
 
 def attention_forward(folder, batch, heads_q, heads_kv, seqlen_q, seqlen_k, head_dim, head_dim_v, causal, dtype, layout):
