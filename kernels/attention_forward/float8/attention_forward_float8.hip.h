@@ -27,6 +27,7 @@ using pipelined::by_now;
 using pipelined::each;
 using pipelined::HalfTile;
 using pipelined::keep_hidden;
+using pipelined::Number;
 using pipelined::o_register;
 using pipelined::read_hidden;
 using pipelined::wait_for_products;
@@ -41,7 +42,7 @@ FLYDSL_DEVICE void slot() {
 // body(Number<first>{}) ... body(Number<last - 1>{}).
 template <int first, int last, class Body>
 FLYDSL_DEVICE void range(Body body) {
-  each<last - first>([&](auto i) { body(pipelined::Number<first + decltype(i)::value>{}); });
+  each<last - first>([&](auto i) { body(Number<first + decltype(i)::value>{}); });
 }
 
 template <class Element, int head_dim, Mask mask>
@@ -65,12 +66,13 @@ struct Wave {
   u32 lane, first_k_line, v_place;  // of the wave in a tile of K; of the lane in one of V, in bytes
   i32 first_row;
   bool negate;
-  float c;  // weights are 2^(score c - reference)
+  float c, out_factor;  // weights are 2^(score c - reference), values are multiplied by out_factor
   i32 tiles, complete_tiles;
   HalfTile<Element> half[2];
-  f32x16 next[2][2];      // scores of the tile after that in `half`
-  u32x2 held[v_lines];    // of the tile of V that goes to LDS next
-  u32x4 wide[v_lines];    // the same widened
+  f32x16 next[2][2];        // scores of the tile after that in `half`
+  u32x2 held[v_lines];      // of the tile of V that goes to LDS next
+  u32x4 wide[v_lines];      // the same widened
+  u32x2 arriving[v_lines];  // of the tile of V after that
   u32x2 v_ring[v_ahead + 1][2];
   u32x4 k_ring[k_ahead + 1][2];
   u64 exceeding;  // lanes whose tile sum is too large
@@ -86,16 +88,19 @@ struct Wave {
     const Scale scale(work);
     negate = scale.negative;
     c = scale.magnitude;
+    out_factor = value_descale(work);
   }
 
   FLYDSL_DEVICE i32 row_of(int h) const { return first_row + 32 * h + static_cast<i32>(lane % 32); }
 
   template <int h>
-  FLYDSL_DEVICE void load_q() {
+  FLYDSL_DEVICE void load_q(u32x4 (&q)[head_dim / 32]) const {
     const auto from = work.q_row(work.real_row(row_of(h))) + 16 * (lane / 32);
-    u32x4 q[head_dim / 32];
 #pragma unroll
     for (int i = 0; i < head_dim / 32; ++i) q[i] = load_16_bytes(from + 32 * i);
+  }
+  template <int h>
+  FLYDSL_DEVICE void hide_q(const u32x4 (&q)[head_dim / 32]) const {
     const u32 sign = negate ? 0x80808080u : 0u;
     each<head_dim / 8>([&](auto number) {
       constexpr int n = decltype(number)::value;
@@ -163,8 +168,12 @@ struct Wave {
     for (int line = 0; line < k_lines; ++line) copy_k<false>(tile, line, to);
   }
   template <bool complete>
-  FLYDSL_DEVICE void load_v(i32 tile, int line) {
-    held[line] = load_8_bytes(v_rows.template address<complete>(tile, line, work.seq_k));
+  FLYDSL_DEVICE u32x2 load_v(i32 tile, int line) const {
+    return load_8_bytes(v_rows.template address<complete>(tile, line, work.seq_k));
+  }
+  FLYDSL_DEVICE void load_tile_v(i32 tile, u32x2 (&to)[v_lines]) const {
+#pragma unroll
+    for (int line = 0; line < v_lines; ++line) to[line] = load_v<false>(tile, line);
   }
   template <int word>
   FLYDSL_DEVICE void widen_v() {
@@ -173,14 +182,37 @@ struct Wave {
     by_now(wide[line][w]);
   }
 
-  // ---- vector work. Of the first phase: exponents, some weights, two gaps after their exponents at the latest.
-  static constexpr int kEarlyWeights = head_dim == 128 ? 56 : 48;
+  // ---- vector work, by the gap that it stands in. A gap of the first phase has room for 6 issues beside a matrix instruction
+  // and what is read after it, one of the second for 13; an exponential takes two.
+  static constexpr int widen_gaps =
+      o_gaps / 4 - 1;  // pairs of V are widened in: four in the first, then two
+  static constexpr int words_before(int gap) {
+    return gap == 0 ? 0 : smaller(2 * gap + 2, 4 * v_lines);
+  }
+  static constexpr int weights_before(int gap) {
+    int sum = 0;
+    for (int m = 1; m < gap; ++m)
+      sum += head_dim == 64 ? 3 : m < widen_gaps || (m % 2 == 0 && computes_address(m)) ? 1 : 2;
+    return sum;
+  }
+  static constexpr int kEarlyWeights = weights_before(o_gaps);
+  static constexpr int smaller(int a, int b) {
+    return a < b ? a : b;
+  }
+  // What the even gaps do for memory: copies of K, loads of V, writes of V, addresses.
+  static constexpr int copy_at(int gap) {
+    return gap / 2 - (head_dim == 128);
+  }
+  static constexpr int load_at(int gap) {
+    return copy_at(gap) - k_lines;
+  }
+  static constexpr bool computes_address(int gap) {
+    return (copy_at(gap) > 0 && copy_at(gap) < k_lines) ||
+           (load_at(gap) > 0 && load_at(gap) < v_lines);
+  }
   template <int w>
   FLYDSL_DEVICE void weigh() {
     half[w % 2].template weigh<w / 2>();
-  }
-  static constexpr int weights_before(int gap) {
-    return gap == 0 ? 0 : gap > o_gaps ? kEarlyWeights : kEarlyWeights * (gap - 1) / (o_gaps - 1);
   }
   template <int m>
   FLYDSL_DEVICE void exponents() {
@@ -190,34 +222,53 @@ struct Wave {
     });
   }
   template <int m>
-  FLYDSL_DEVICE void early_weights() {
-    range<weights_before(m), weights_before(m + 1)>([&](auto w) { weigh<decltype(w)::value>(); });
+  FLYDSL_DEVICE void widen_words() {
+    range<words_before(m), words_before(m + 1)>(
+        [&](auto word) { widen_v<decltype(word)::value>(); });
   }
-  // Of the second phase: the other weights, 64 adds, 32 pairs; the sum is looked at in the last gap.
+  // All but the last one of the gap, or that one.
+  template <int m, bool last>
+  FLYDSL_DEVICE void early_weights() {
+    constexpr int first = weights_before(m), end = weights_before(m + 1);
+    constexpr int middle = end > first ? end - 1 : end;
+    range<last ? middle : first, last ? end : middle>([&](auto w) { weigh<decltype(w)::value>(); });
+  }
+  // The second phase: the other weights in its first half, sums in all gaps but the last, which looks at them, pairs in the second
+  // half. Evenly, since together they take longer than the matrix instructions.
+  static constexpr int half_gaps = s_gaps / 2, add_gaps = s_gaps - 1;
+  static constexpr int adds_before(int gap) {
+    return head_dim == 128 ? gap == 0 ? 0 : smaller(9 * gap + 2, 64)
+                           : 64 * smaller(gap, add_gaps) / add_gaps;
+  }
+  static constexpr int pairs_before(int gap) {
+    constexpr int of_gap = head_dim == 128 ? 6 : 10;
+    return gap <= half_gaps ? 0 : gap == s_gaps ? 32 : of_gap * (gap - half_gaps);
+  }
   template <int m>
   FLYDSL_DEVICE void late_work() {
-    constexpr int weights = 64 - kEarlyWeights, half_gaps = s_gaps / 2, add_gaps = s_gaps - 1;
+    range<adds_before(m), adds_before(m + 1)>([&](auto number) {
+      constexpr int a = decltype(number)::value;
+      half[a % 2].template add<a / 2>();
+    });
+    if constexpr (m == add_gaps) {
+      exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
+      by_now(exceeding);
+    }
+    range<pairs_before(m), pairs_before(m + 1)>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      half[n % 2].template round<n / 2>();
+    });
+  }
+  template <int m>
+  FLYDSL_DEVICE void late_weights() {
+    constexpr int weights = 64 - kEarlyWeights;
     if constexpr (m < half_gaps)
       range<kEarlyWeights + weights * m / half_gaps, kEarlyWeights + weights *(m + 1) / half_gaps>(
           [&](auto w) { weigh<decltype(w)::value>(); });
-    if constexpr (m < add_gaps)
-      range<64 * m / add_gaps, 64 * (m + 1) / add_gaps>([&](auto number) {
-        constexpr int a = decltype(number)::value;
-        half[a % 2].template add<a / 2>();
-      });
-    if constexpr (m == add_gaps) {
-      exceeding =
-          ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
-      by_now(exceeding);
-    }
-    if constexpr (m >= half_gaps)
-      range<32 * (m - half_gaps) / half_gaps, 32 * (m + 1 - half_gaps) / half_gaps>([&](auto number) {
-        constexpr int n = decltype(number)::value;
-        half[n % 2].template round<n / 2>();
-      });
   }
 
-  // ---- the phases. ahead(gap) are instructions of other units, which find room where the vector unit is busy.
+  // ---- the phases. ahead(gap) are instructions of other units: like reads and waits they cost nothing in the slot after an
+  // exponential; so that these come last.
   template <class Ahead>
   FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, Ahead ahead) {
     each<s_gaps>([&](auto number) {
@@ -230,11 +281,14 @@ struct Wave {
       ahead(number);
       slot();
       late_work<m>();
+      slot();
+      late_weights<m>();
     });
     keep_hidden();
     slot();
   }
-  template <bool widen, class Ahead>
+  // `goes_on`: V of the next tile and K of the one after that follow.
+  template <bool goes_on, class Ahead>
   FLYDSL_DEVICE void accumulate(lds_ptr<const char> v_lane, Ahead ahead) {
     u32x4 p[2][4];
 #pragma unroll
@@ -244,18 +298,23 @@ struct Wave {
     each<o_gaps>([&](auto number) {
       constexpr int m = decltype(number)::value, n = m / 2;
       slot();
-      if constexpr (m % 2 == 0) wait_for_accesses<n + 1 < v_fragments ? n + 2 < v_fragments ? 4 : 2 : 0>();
+      // Two fragments of V are younger, or 4 reads of K.
+      constexpr int younger = goes_on || n + 2 < v_fragments ? 4 : n + 1 < v_fragments ? 2 : 0;
+      if constexpr (m % 2 == 0) wait_for_accesses<younger>();
       pipelined::add_to_o<Element, m % 2, n % blocks>(v_fragment(n), p[m % 2][n / blocks]);
       slot();
       if constexpr (n + v_ahead < v_fragments) read_v<n + v_ahead, m % 2>(v_lane);
-      slot();
-      if constexpr (widen) {
-        early_weights<m>();
-        slot();
-        ahead(number);
+      if constexpr (goes_on) {
+        ahead(number, Number<0>{});
         slot();
         exponents<m>();
-        if constexpr (m < o_gaps / 4) range<2 * m, 2 * m + 2>([&](auto w) { widen_v<decltype(w)::value>(); });
+        widen_words<m>();
+        slot();
+        early_weights<m, false>();
+        slot();
+        ahead(number, Number<1>{});
+        slot();
+        early_weights<m, true>();
       }
     });
     keep_hidden();
@@ -263,6 +322,8 @@ struct Wave {
   }
 
   FLYDSL_DEVICE void take_next() {
+#pragma unroll
+    for (int line = 0; line < v_lines; ++line) held[line] = arriving[line];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       half[h].s[0] = next[h][0];
@@ -304,30 +365,31 @@ struct Wave {
                               v_other = other.v + Values::v_lane(lane);
     take_next();
     if constexpr (!full) mask_scores(i + 1);
-    accumulate<true>(v_lane, [&](auto number) {
+    accumulate<true>(v_lane, [&](auto number, auto place) {
       constexpr int m = decltype(number)::value, reads = o_gaps - 2 * v_ahead;
-      // A line of V is widened in gaps 2 line and 2 line + 1.
-      if constexpr (m % 2 == 0 && m > 0 && m <= 2 * v_lines) write_v<m / 2 - 1>(other.v);
-      if constexpr (m % 2 == 1 && m > 1 && m <= 2 * v_lines + 1) load_v<full>(i + 2, m / 2 - 1);
-      if constexpr (m > 2 * v_lines + 1 && m <= 2 * v_lines + 1 + k_lines)
-        copy_k<full>(i + 3, m - 2 * v_lines - 2, other.k);
-      if constexpr (m >= reads && m < reads + 4) read_k<(m - reads) / 2, (m - reads) % 2>(k_lane);
+      if constexpr (decltype(place)::value == 0) {
+        if constexpr (m >= reads && m < reads + 4) read_k<(m - reads) / 2, (m - reads) % 2>(k_lane);
+      } else if constexpr (m % 2 == 0) {  // no wait at the end of the gap
+        constexpr int copy = copy_at(m), load = load_at(m), write = load - v_lines;
+        if constexpr (copy >= 0 && copy < k_lines) copy_k<full>(i + 3, copy, other.k);
+        if constexpr (load >= 0 && load < v_lines) arriving[load] = load_v<full>(i + 2, load);
+        if constexpr (write >= 0 && write < v_lines) write_v<write>(other.v);
+        // Past the last complete tile, which is then no longer needed, it is fetched again.
+        if constexpr (full && write == v_lines) v_rows.advance(i + 3 < complete_tiles);
+        if constexpr (full && write == v_lines + 1) k_rows.advance(i + 4 < complete_tiles);
+      }
     });
     score_tile(k_lane, [&](auto number) {
-      constexpr int m = decltype(number)::value, frees = s_gaps - v_ahead;
-      // Past the last complete tile, which is then no longer needed, it is fetched again.
-      if constexpr (m == 0 && full) {
-        k_rows.advance(i + 4 < complete_tiles);
-        v_rows.advance(i + 3 < complete_tiles);
-        by_now(k_rows.tile_offset);
-        by_now(v_rows.tile_offset);
-      }
+      constexpr int m = decltype(number)::value;
+      constexpr int frees = head_dim == 128 ? s_gaps - 3 : s_gaps - 2,
+                    reads = 2 * v_ahead / (s_gaps - frees);
       if constexpr (m == frees) exchange();
       slot();
-      if constexpr (m >= frees) {
-        read_v<m - frees, 0>(v_other);
-        read_v<m - frees, 1>(v_other);
-      }
+      if constexpr (m >= frees)
+        range<reads *(m - frees), reads *(m - frees + 1)>([&](auto read) {
+          constexpr int r = decltype(read)::value;
+          read_v<r / 2, r % 2>(v_other);
+        });
     });
     finish_weights();
     if constexpr (!full) wait_for_accesses<0>();
@@ -347,39 +409,61 @@ struct Wave {
     });
     keep_hidden();
   }
-  FLYDSL_DEVICE void first_weights() {
+  // Weights of tile 0 beside the scores of tile 1.
+  FLYDSL_DEVICE void first_weights(lds_ptr<const char> k_lane) {
     take_next();
+    read_k<0, 0>(k_lane);
+    read_k<0, 1>(k_lane);
     mask_scores(0);
     wait_for_products();
     half[0].set_reference(c);
     half[1].set_reference(c);
-    each<o_gaps>([&](auto m) {
-      early_weights<decltype(m)::value>();
-      exponents<decltype(m)::value>();
+    each<o_gaps>([&](auto number) {
+      constexpr int m = decltype(number)::value, every = o_gaps / s_gaps, n = m / every / 2;
+      if constexpr (m % every == 0) {
+        slot();
+        wait_for_accesses<0>();
+        score<head_dim, m / every % 2, n % steps>(k_fragment(n), next[m / every % 2][n / steps]);
+        if constexpr (m / every % 2 == 1 && n + 1 < k_fragments) {
+          read_k<n + 1, 0>(k_lane);
+          read_k<n + 1, 1>(k_lane);
+        }
+        slot();
+      }
+      exponents<m>();
+      early_weights<m, false>();
+      early_weights<m, true>();
     });
-    each<s_gaps>([&](auto m) { late_work<decltype(m)::value>(); });
+    keep_hidden();
+    slot();
+    each<s_gaps>([&](auto number) {
+      late_weights<decltype(number)::value>();
+      late_work<decltype(number)::value>();
+    });
     half[0].sum = half[0].tile_sum;
     half[1].sum = half[1].tile_sum;
   }
 
   FLYDSL_DEVICE void prologue(Buffers even, Buffers odd) {
     copy_tile_k(0, even.k);
+    load_tile_v(0, held);
+    u32x4 q[2][head_dim / 32];
+    load_q<0>(q[0]);
+    load_q<1>(q[1]);
     copy_tile_k(1, odd.k);
-    each<v_lines>([&](auto line) { load_v<false>(0, decltype(line)::value); });
-    load_q<0>();
-    load_q<1>();
+    load_tile_v(1, arriving);
+    slot();
+    clear_o();
+    hide_q<0>(q[0]);
+    hide_q<1>(q[1]);
     each<4 * v_lines>([&](auto word) { widen_v<decltype(word)::value>(); });
-    each<v_lines>([&](auto line) {
-      write_v<decltype(line)::value>(even.v);
-      load_v<false>(1, decltype(line)::value);
-    });
+    each<v_lines>([&](auto line) { write_v<decltype(line)::value>(even.v); });
     exchange();
     first_scores(even.k + Keys::lane_part(lane));
     barrier();
     copy_tile_k(2, even.k);
     wait_for_products();
-    first_weights();
-    first_scores(odd.k + Keys::lane_part(lane));
+    first_weights(odd.k + Keys::lane_part(lane));
     exchange();
     const lds_ptr<const char> v_lane = even.v + Values::v_lane(lane);
     each<2 * v_ahead>([&](auto number) {
@@ -392,7 +476,7 @@ struct Wave {
     v_rows.start_at(2, complete_tiles);
   }
   FLYDSL_DEVICE void last(Buffers now) {
-    accumulate<false>(now.v + Values::v_lane(lane), [](auto) {});
+    accumulate<false>(now.v + Values::v_lane(lane), [](auto, auto) {});
     wait_for_products();
   }
 
@@ -449,7 +533,7 @@ struct Wave {
     const u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = empty ? 0.0f : reciprocal(sum) * value_descale(work);
+    const float factor = empty ? 0.0f : reciprocal(sum) * out_factor;
     store_row<Element>(work.out_row(row), lane, write, factor, o);
     if (write && lane < 32)
       work.store_lse(row, empty ? -kInfinity : (half[h].reference + log2(sum)) * kLn2);
@@ -483,8 +567,10 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   wave.tiles = (work.last_key(work.first_row + kRowsOfGroup - 1) + kKeysOfTile) / kKeysOfTile;
   const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
   wave.complete_tiles = work.seq_k / kKeysOfTile;
-  wave.clear_o();
-  if (FLYDSL_LIKELY(wave.tiles > 0)) wave.run(even, odd, full_tiles);
+  if (FLYDSL_LIKELY(wave.tiles > 0))
+    wave.run(even, odd, full_tiles);
+  else
+    wave.clear_o();
   wave.store_all();
 }
 

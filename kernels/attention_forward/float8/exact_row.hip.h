@@ -27,7 +27,8 @@ struct ExactRow {
     float sum = 0.0f;
 #pragma unroll 1
     for (i32 byte = 0; byte < head_dim; byte += 4) {
-      const u32 q = *(global_ptr<const u32>)(q_row + byte), k = *(global_ptr<const u32>)(k_row + byte);
+      const u32 q = *(global_ptr<const u32>)(q_row + byte),
+                k = *(global_ptr<const u32>)(k_row + byte);
 #pragma unroll
       for (int high = 0; high < 2; ++high) {
         const f32x2 x = pair_of_float8(q, high != 0, Format::e4m3);
@@ -37,7 +38,9 @@ struct ExactRow {
     }
     return sum * factor;
   }
-  FLYDSL_DEVICE float kept(float weight, i32) const { return weight; }
+  FLYDSL_DEVICE float kept(float weight, i32) const {
+    return weight;
+  }
   FLYDSL_DEVICE float value(i32 key, u32 element) const {
     const u32 byte = ((global_ptr<const u8>)work.v_row(key))[element];
     return pair_of_float8(byte, false, Format::e4m3)[0];
@@ -46,7 +49,9 @@ struct ExactRow {
     ((global_ptr<typename Element::scalar>)work.out_row(row))[element] =
         static_cast<typename Element::scalar>(x * value_descale(work));
   }
-  FLYDSL_DEVICE void store_lse(float x) const { work.store_lse(row, x); }
+  FLYDSL_DEVICE void store_lse(float x) const {
+    work.store_lse(row, x);
+  }
 };
 
 }  // namespace flydsl::kernels::float8

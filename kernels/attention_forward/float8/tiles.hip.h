@@ -39,27 +39,28 @@ struct Rows {
   static constexpr int lines_of_wave = Tile::lines / kWaves;
   global_ptr<const char> base;  // this lane's part of row 0
   i64 row_bytes;
-  i32 lane_row;     // row in the tile of this wave's first line
-  u64 lane_offset;  // the same in bytes
-  u64 tile_offset;  // of the tile that is fetched next, if it is complete; the same in all lanes
+  i32 lane_row;  // row in the tile of this wave's first line
+  global_ptr<const char>
+      next;  // this lane's part of that row, of the tile that is fetched next, if it is complete
 
   FLYDSL_DEVICE Rows(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane)
       : base(tensor + lane % Tile::lanes_of_row * Tile::lane_bytes), row_bytes(row_bytes) {
     lane_row = wave * lines_of_wave + lane / Tile::lanes_of_row * Tile::lines;
-    lane_offset = static_cast<u64>(lane_row * row_bytes);
-    tile_offset = 0;
   }
   // Where this lane's part of a line of tile `tile` is; past the last key, in the last one's row.
   template <bool complete>
   FLYDSL_DEVICE global_ptr<const char> address(i32 tile, int line, i32 seq_k) const {
-    if constexpr (complete) return base + lane_offset + (tile_offset + line * row_bytes);
+    if constexpr (complete) return next + line * row_bytes;
     return base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes;
   }
-  // The next tile, or again the same.
-  FLYDSL_DEVICE void advance(bool exists) { tile_offset += exists ? kKeysOfTile * row_bytes : 0; }
+  // To the next tile, or not.
+  FLYDSL_DEVICE void advance(bool exists) {
+    next += exists ? kKeysOfTile * row_bytes : 0;
+    asm volatile("" ::"v"(next));  // not later than here
+  }
   FLYDSL_DEVICE void start_at(i32 tile, i32 complete_tiles) {
     const i32 found = smaller(tile, complete_tiles - 1);
-    tile_offset = static_cast<u64>(found < 0 ? 0 : found * (kKeysOfTile * row_bytes));
+    next = base + (i64{kKeysOfTile} * (found < 0 ? 0 : found) + lane_row) * row_bytes;
   }
 };
 

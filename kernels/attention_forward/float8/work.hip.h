@@ -16,14 +16,12 @@ struct Work : Problem<mask> {
   FLYDSL_DEVICE global_ptr<const char> k_row(i32 key) const {
     const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->k + this->batch * a->k_stride_b +
-           this->kv_head * a->k_stride_h +
-           (static_cast<i64>(this->first_k) + key) * a->k_stride_s;
+           this->kv_head * a->k_stride_h + (static_cast<i64>(this->first_k) + key) * a->k_stride_s;
   }
   FLYDSL_DEVICE global_ptr<const char> v_row(i32 key) const {
     const Arguments a = fresh_arguments();
     return (global_ptr<const char>)a->v + this->batch * a->v_stride_b +
-           this->kv_head * a->v_stride_h +
-           (static_cast<i64>(this->first_k) + key) * a->v_stride_s;
+           this->kv_head * a->v_stride_h + (static_cast<i64>(this->first_k) + key) * a->v_stride_s;
   }
 };
 
