@@ -89,6 +89,11 @@ class Manifest(unittest.TestCase):
             for mask in ("none", "causal")
         }
         expected |= {
+            f"attention_forward_{dtype}_d64_{mask}_alternating_m128n64"
+            for dtype in ("bf16", "fp16")
+            for mask in ("none", "causal")
+        }
+        expected |= {
             f"attention_forward_e4m3_{dtype}_d{dim}_{mask}_m256n64"
             for dtype in ("bf16", "fp16")
             for dim in (64, 128)

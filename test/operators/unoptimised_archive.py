@@ -28,9 +28,12 @@ def main():
     generated, out = Path(a.generated), Path(a.out)
     manifest = json.loads((generated / a.arch / "manifest.json").read_text())
     # Schedules by hand rely on the optimiser: what is in flight must stay where it is.
-    manifest["kernels"] = [kernel for kernel in manifest["kernels"] if "_pipelined_" not in kernel["name"]]
+    def by_hand(name):
+        return "_pipelined_" in name or "_alternating_" in name
+
+    manifest["kernels"] = [kernel for kernel in manifest["kernels"] if not by_hand(kernel["name"])]
     for row in manifest["selection"]:
-        row["candidates"] = [one for one in row["candidates"] if "_pipelined_" not in one["kernel"]]
+        row["candidates"] = [one for one in row["candidates"] if not by_hand(one["kernel"])]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     manifest_path = out / "manifest.json"

@@ -1,0 +1,396 @@
+// attention_forward for long rows of head dim 64: the formula and the rules of the result are those of
+// attention_forward.hip.h. Head dim 64 is bound by vector instructions (NOTES.md), so the schedule is for
+// the vector port to wait for nothing.
+//
+// A work-group of 2 waves computes 128 query rows, 64 a wave; four work-groups share a compute unit, so that each
+// SIMD has two waves. They need not be told to take turns: a step of a wave is
+//
+//   P of tile i                                      vector phase: exponents, weights, pairs
+//   barrier, sums of the weights                     packed, while no matrix instruction runs
+//   O^T += V^T P^T, S^T = K Q^T of tile i + 1        matrix phase, with the next copies
+//
+// and the matrix phase has the higher priority: its instructions are issued as soon as the matrix unit is
+// free, and vector instructions of the other wave fill what is between them. Of two waves in their
+// vector phase the one that is farther goes first, whichever is older.
+#pragma once
+
+#include "attention_forward/alternating/copies.hip.h"
+#include "attention_forward/exact.hip.h"
+#include "attention_forward/outputs.hip.h"
+#include "attention_forward/pipelined/softmax.hip.h"
+#include "attention_forward/plain_row.hip.h"
+#include "attention_forward/queries.hip.h"
+#include "attention_forward/scores.hip.h"
+
+namespace flydsl::kernels::alternating {
+
+using pipelined::by_now;
+using pipelined::each;
+using pipelined::kLargestTileSum;
+using pipelined::Number;
+
+constexpr i32 kRows = 64;  // of a wave
+constexpr int kWaves = 2;  // of a work-group
+constexpr i32 kRowsOfGroup = kRows * kWaves;
+constexpr int kAhead = 3;  // fragments that are read before they are needed
+
+FLYDSL_DEVICE void slot() {
+  __builtin_amdgcn_sched_barrier(0);
+}
+FLYDSL_DEVICE void by_now(f32x2 x) {
+  asm volatile("" ::"v"(x));
+}
+
+constexpr int kVectorPriority = 0, kHurryPriority = 1, kMatrixPriority = 2, kFirstPriority = 3;
+template <int priority>
+FLYDSL_DEVICE void set_priority() {
+  slot();
+  __builtin_amdgcn_s_setprio(priority);
+  slot();
+}
+
+template <class Element, int head_dim, Mask mask>
+struct Wave {
+  static_assert(head_dim == 64, "registers");
+  using Layout = TileLayout<head_dim>;
+  static constexpr int steps = head_dim / 16, blocks = head_dim / 32;
+  struct Buffers {
+    lds_ptr<char> k, v;
+  };
+  const Problem<mask> &work;
+  TileCopies<head_dim, kWaves, Layout::k_pitch> k_copies;
+  TileCopies<head_dim, kWaves, Layout::v_pitch> v_copies;
+  u32 lane;
+  i32 first_row;
+  float c;  // weights are 2^(score c - reference)
+  i32 tiles, complete_tiles;
+  u32x4 q[2][steps];
+  f32x16 o[2][blocks] = {};
+  pipelined::HalfTile<Element> half[2];
+  u32x4 ring[kAhead + 1];
+
+  FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
+      : work(work),
+        k_copies(work.k_row(0), 2 * fresh_arguments()->k_stride_s, wave, lane),
+        v_copies(work.v_row(0), 2 * fresh_arguments()->v_stride_s, wave, lane),
+        lane(lane),
+        c(fresh_arguments()->scale_log2) {
+    first_row = work.first_row + static_cast<i32>(wave) * kRows;
+  }
+
+  FLYDSL_DEVICE i32 row_of(int h) const { return first_row + 32 * h + static_cast<i32>(lane % 32); }
+
+  // ---- fragments of the matrix phase: 8 of V by (step, block), then 8 of K by (key block, step). Inline
+  // assembly: clang 22 counts copies to LDS as LDS reads, so that it waits too little for reads between copies.
+  // wait_for_fragment() is what there is; nothing may touch a fragment before it.
+  template <int n>
+  FLYDSL_DEVICE void read_fragment(lds_ptr<const char> v_lane, lds_ptr<const char> k_lane) {
+    u32x4 &fragment = ring[n % (kAhead + 1)];
+    if constexpr (n < 8) {
+      u32x2 low, high;
+      asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
+                   : "=v"(low)
+                   : "v"(v_lane), "n"(Layout::v_immediate(n / 2, 0, n % 2)));
+      asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
+                   : "=v"(high)
+                   : "v"(v_lane), "n"(Layout::v_immediate(n / 2, 1, n % 2)));
+      fragment = u32x4{low[0], low[1], high[0], high[1]};
+    } else {
+      asm volatile("ds_read_b128 %0, %1 offset:%2"
+                   : "=v"(fragment)
+                   : "v"(k_lane), "n"(Layout::k_immediate((n - 8) / 4, n % 4)));
+    }
+  }
+  // Of the phase whose fragments end before `last`, all that are read ahead are in flight.
+  template <int n, int last>
+  FLYDSL_DEVICE void wait_for_fragment() {
+    constexpr int younger = [] {
+      int reads = 0;
+      for (int i = n + 1; i < last && i <= n + kAhead; ++i) reads += i < 8 ? 2 : 1;
+      return reads;
+    }();
+    __builtin_amdgcn_s_waitcnt(0xc07f | younger << 8);
+  }
+  template <int n>
+  FLYDSL_DEVICE void multiply(int h, u32x4 fragment) {
+    if constexpr (n < 8) {
+      o[h][n % 2] = mfma_32x32x16<Element>(fragment, half[h].p[n / 2], o[h][n % 2]);
+      asm volatile("" : "+v"(o[h][n % 2]));
+    } else {
+      f32x16 &s = half[h].s[(n - 8) / 4];
+      s = mfma_32x32x16<Element>(fragment, q[h][n % 4], n % 4 == 0 ? f32x16{} : s);
+      asm volatile("" : "+v"(s));
+    }
+  }
+  template <int first, int last, class Beside>
+  FLYDSL_DEVICE void products(lds_ptr<const char> v_lane, lds_ptr<const char> k_lane,
+                              Beside beside) {
+    each<last - first>([&](auto number) {
+      constexpr int n = first + decltype(number)::value;
+      slot();
+      if constexpr (n + kAhead < last) read_fragment<n + kAhead>(v_lane, k_lane);
+      wait_for_fragment<n, last>();
+      slot();
+      multiply<n>(0, ring[n % (kAhead + 1)]);
+      slot();
+      beside(Number<n>{});
+      slot();
+      multiply<n>(1, ring[n % (kAhead + 1)]);
+    });
+    slot();
+  }
+  template <int first>
+  FLYDSL_DEVICE void read_first(lds_ptr<const char> v_lane, lds_ptr<const char> k_lane) {
+    each<kAhead>(
+        [&](auto number) { read_fragment<first + decltype(number)::value>(v_lane, k_lane); });
+  }
+
+  // ---- vector phase: weight w of 64, by key block, half and element
+  template <int w>
+  static constexpr int half_of = w / 16 % 2;
+  template <int w>
+  static constexpr int element_of = w / 32 * 16 + w % 16;
+  FLYDSL_DEVICE void weigh() {
+    // Packed instructions, two elements a slot, have to find the matrix unit free: first, before the other wave's
+    // matrix phase, and before its instructions if it has begun.
+    constexpr int kPacked = 16, kHurry = 36;
+    set_priority<kFirstPriority>();
+    each<kPacked / 2>([&](auto number) {
+      constexpr int w = 2 * decltype(number)::value, e = element_of<w>;
+      f32x16 &s = half[half_of<w>].s[e / 16];
+      const float reference = half[half_of<w>].reference;
+      const f32x2 pair = __builtin_elementwise_fma(f32x2{s[e % 16], s[e % 16 + 1]}, f32x2{c, c},
+                                                   f32x2{-reference, -reference});
+      by_now(pair);
+      s[e % 16] = pair[0];
+      s[e % 16 + 1] = pair[1];
+    });
+    set_priority<kVectorPriority>();
+    // Each step is some instructions after the one that it needs.
+    constexpr int kDistance = 4;
+    each<64 + 2 * kDistance>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (n == kHurry) set_priority<kHurryPriority>();
+      if constexpr (n >= kPacked && n < 64) half[half_of<n>].template exponent<element_of<n>>(c);
+      if constexpr (constexpr int w = n - kDistance; w >= 0 && w < 64)
+        half[half_of<w>].template weigh<element_of<w>>();
+      if constexpr (constexpr int w = n - 2 * kDistance; w >= 0 && w % 2 == 1)
+        half[half_of<w>].template round<element_of<w> / 2>();
+    });
+    slot();
+  }
+  // Packed, at the end of the phase: when the other wave's matrix phase ends, too.
+  FLYDSL_DEVICE void add_weights() {
+    f32x2 sums[2];
+    each<16>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const f32x16 &s = half[h].s[n / 8];
+        const f32x2 pair = {s[n % 8 * 2], s[n % 8 * 2 + 1]};
+        sums[h] = n == 0 ? pair : sums[h] + pair;
+        if constexpr (n > 0) by_now(sums[h]);
+      }
+    });
+#pragma unroll
+    for (int h = 0; h < 2; ++h) half[h].tile_sum = sums[h][0] + sums[h][1];
+  }
+  // Rows whose tile sum is too large get another reference, and all that is relative to it a power of two. fp16 weights
+  // may not even be finite: theirs move before the products that they are for. bf16 has the range of
+  // fp32, so that its rows can wait until those products are done.
+  static constexpr bool move_early = __is_same(Element, fp16);
+  FLYDSL_DEVICE u64 exceeding() const {
+    return ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum);
+  }
+  FLYDSL_DEVICE void move_references() {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float factor = half[h].move_reference();  // and P, which bf16 does not need any more
+#pragma unroll
+      for (f32x16 &block : o[h]) block *= factor;
+    }
+  }
+
+  FLYDSL_DEVICE void mask_scores(i32 tile) {
+    const i32 first_key = tile * kKeysOfTile;
+    if (first_key + kKeysOfTile - 1 <= work.last_key(first_row)) return;
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      mask_tile(work.last_key(row_of(h)) - static_cast<i32>(lane / 32 * 4) - first_key, half[h].s);
+  }
+
+  FLYDSL_DEVICE void copy_k(i32 tile, lds_ptr<char> to) const {
+    k_copies.copy_all(tile, to, lane, work.seq_k);
+  }
+  FLYDSL_DEVICE void copy_v(i32 tile, lds_ptr<char> to) const {
+    v_copies.copy_all(tile, to, lane, work.seq_k);
+  }
+  // Waits for the copies, frees what was read.
+  FLYDSL_DEVICE void exchange() {
+    wait_for_copies();
+    barrier();
+  }
+
+  // Scores of tile i are there; its V is in `now`, K of i + 1 in `other`, or on their way. K of i + 2 and V of
+  // i + 1 are sent for. `full`: tiles up to i + 2 are complete, i + 1 is seen by all rows.
+  template <bool full>
+  FLYDSL_DEVICE void step(i32 i, Buffers now, Buffers other) {
+    const lds_ptr<const char> v_lane = now.v + Layout::v_lane(lane),
+                              k_lane = other.k + Layout::k_lane(lane);
+    weigh();
+    exchange();
+    slot();
+    read_first<0>(v_lane, k_lane);
+    slot();
+    add_weights();
+    slot();
+    const u64 too_large = exceeding();
+    by_now(too_large);
+    if constexpr (move_early) {
+      if (FLYDSL_UNLIKELY(too_large != 0)) move_references();
+    }
+    set_priority<kMatrixPriority>();
+    if constexpr (full) {
+      products<0, 16>(v_lane, k_lane, [&](auto number) {
+        constexpr int n = decltype(number)::value;
+        if constexpr (n == 0) {
+          half[0].sum += half[0].tile_sum;
+          half[1].sum += half[1].tile_sum;
+        }
+        constexpr int line = n - 1, lines = Layout::lines / kWaves;
+        if constexpr (line >= 0 && line < lines) k_copies.copy(line, now.k);
+        if constexpr (line >= lines && line < 2 * lines) v_copies.copy(line - lines, other.v);
+        // Past the last complete tile, which is then no longer needed, it is copied again.
+        if constexpr (line == lines) k_copies.next_tile(i + 3 < complete_tiles);
+        if constexpr (line == 2 * lines) v_copies.next_tile(i + 2 < complete_tiles);
+      });
+    } else {
+      half[0].sum += half[0].tile_sum;
+      half[1].sum += half[1].tile_sum;
+      if (i + 2 < tiles) copy_k(i + 2, now.k);
+      if (i + 1 < tiles) copy_v(i + 1, other.v);
+      const auto nothing = [](auto) {};
+      products<0, 8>(v_lane, k_lane, nothing);
+      if (i + 1 < tiles) {
+        read_first<8>(v_lane, k_lane);
+        products<8, 16>(v_lane, k_lane, nothing);
+        mask_scores(i + 1);
+      }
+    }
+    set_priority<kVectorPriority>();
+    if constexpr (!move_early) {
+      if (FLYDSL_UNLIKELY(too_large != 0)) move_references();
+    }
+  }
+
+  FLYDSL_DEVICE void load_q() {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const auto from = work.q_row(work.real_row(row_of(h))) + 16 * (lane / 32);
+#pragma unroll
+      for (int i = 0; i < steps; ++i) q[h][i] = load_16_bytes(from + 32 * i);
+    }
+    const Arguments args = fresh_arguments();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) apply_sign<Element>(args->q_and, args->q_xor, q[h]);
+  }
+  FLYDSL_DEVICE void prologue(Buffers now, Buffers other) {
+    set_priority<kFirstPriority>();
+    copy_k(0, now.k);
+    load_q();
+    exchange();
+    copy_k(1, other.k);
+    copy_v(0, now.v);
+    const lds_ptr<const char> k_lane = now.k + Layout::k_lane(lane);
+    read_first<8>(k_lane, k_lane);
+    products<8, 16>(k_lane, k_lane, [](auto) {});
+    mask_scores(0);
+    half[0].set_reference(c);
+    half[1].set_reference(c);
+    // Of the first tiles that step() copies, or the last complete one.
+    const i32 last = complete_tiles > 0 ? complete_tiles - 1 : 0;
+    k_copies.begin_at(smaller(2, last));
+    v_copies.begin_at(smaller(1, last));
+    set_priority<kVectorPriority>();
+  }
+
+  // All tiles. Those before `full_tiles` are seen completely by all rows.
+  FLYDSL_DEVICE void run(Buffers even, Buffers odd, i32 full_tiles) {
+    // Steps that mask nothing, and whose copies are of complete tiles or not needed.
+    i32 steps = full_tiles - 1;
+    if (complete_tiles < tiles) steps = smaller(steps, complete_tiles - 2);
+    if (!k_copies.near() || !v_copies.near()) steps = 0;
+    prologue(even, odd);
+    i32 i = 0;
+    for (; i + 2 <= steps; i += 2) {
+      step<true>(i, even, odd);
+      step<true>(i + 1, odd, even);
+    }
+    bool at_odd = false;
+#pragma unroll 1
+    for (; i < tiles; ++i) {
+      step<false>(i, at_odd ? odd : even, at_odd ? even : odd);
+      at_odd = !at_odd;
+    }
+  }
+
+  // Rows that need the slow path.
+  FLYDSL_DEVICE u32 store(int h) {
+    const i32 row = row_of(h);
+    const float sum = sum_of_halves(half[h].sum);
+    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
+    float probe = sum * 0.0f;
+#pragma unroll
+    for (const f32x16 &block : o[h]) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) probe = fma(block[i], 0.0f, probe);
+    }
+    const bool empty = work.last_key(row) < 0;
+    const bool trusted =
+        probe == 0.0f && (empty || __builtin_fabsf(half[h].reference) < kLargestReference);
+    const bool in_range = row < work.seq_q;
+    const u64 distrust = ballot(in_range && !trusted);
+    const u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
+
+    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
+    const float factor = empty ? 0.0f : reciprocal(sum);
+    store_row<Element>(work.out_row(row), lane, write, factor, o[h]);
+    if (write && lane < 32)
+      work.store_lse(row, empty ? -kInfinity : (half[h].reference + log2(sum)) * kLn2);
+    return exact_rows;
+  }
+  FLYDSL_DEVICE void store_all() {
+    u64 exact_rows = store(0);
+    exact_rows |= static_cast<u64>(store(1)) << 32;
+#pragma unroll 1
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
+      exact_row(PlainRow<Element, head_dim, mask>(work, first_row + __builtin_ctzll(exact_rows)),
+                lane);
+  }
+};
+
+template <class Element, int head_dim, Mask mask>
+FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg &) {
+  using Layout = TileLayout<head_dim>;
+  // One array per buffer: only then does clang 22 see which copies an LDS read has to wait for.
+  FLYDSL_SHARED static char k_even[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_even[Layout::v_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char k_odd[Layout::k_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char v_odd[Layout::v_bytes] __attribute__((aligned(16)));
+  using W = Wave<Element, head_dim, mask>;
+  const typename W::Buffers even{(lds_ptr<char>)k_even, (lds_ptr<char>)v_even};
+  const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
+
+  Problem<mask> work;
+  if (!find_work(work, kRowsOfGroup)) return;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  W wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
+  // Tiles with a key that any row of the work-group sees, that all rows see completely, that exist completely.
+  wave.tiles = (work.last_key(work.first_row + kRowsOfGroup - 1) + kKeysOfTile) / kKeysOfTile;
+  const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
+  wave.complete_tiles = work.seq_k / kKeysOfTile;
+  if (FLYDSL_LIKELY(wave.tiles > 0)) wave.run(even, odd, full_tiles);
+  wave.store_all();
+}
+
+}  // namespace flydsl::kernels::alternating
