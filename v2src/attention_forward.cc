@@ -2,6 +2,7 @@
 // include/flydsl_aot/attention_forward.h.
 #include "v2src/attention_forward.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "v2src/struct_size.h"
@@ -12,12 +13,24 @@ namespace {
 constexpr module::KernargContract kContract = {FLYDSL_AOT_ATTENTION_FORWARD_KERNARG_LAYOUT_ID,
                                                sizeof(Kernarg)};
 
+// The grid of one archive entry (docs/archive-format.md). Sequences of different lengths are left to the hardware's
+// order of work-groups, which goes on where one is free.
+Status grid_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
+               LinearTiles *tiles) {
+  FLYDSL_RETURN_IF_ERROR(
+      linear_tiles(problem.seq_q, problem.batches, problem.heads_q, entry.tile[0], tiles));
+  if (entry.tile[2] == 0) return {};
+  tiles->grid_y = 1;
+  if (compute_units != 0 && !differing_lengths(*problem.params))
+    tiles->grid_x = std::min(tiles->grid_x, compute_units * entry.tile[2]);
+  return {};
+}
+
 Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   Launch launch(handle);
   FLYDSL_RETURN_IF_ERROR(launch.begin(problem.key, kContract, stream));
   LinearTiles tiles;
-  FLYDSL_RETURN_IF_ERROR(linear_tiles(problem.seq_q, problem.batches, problem.heads_q,
-                                      launch.entry().tile[0], &tiles));
+  FLYDSL_RETURN_IF_ERROR(grid_of(problem, launch.entry(), handle->compute_units, &tiles));
   Kernarg kernarg = kernarg_of(problem, tiles);
   return launch.run(tiles, &kernarg, sizeof kernarg);
 }

@@ -49,6 +49,9 @@ inline flydsl_aot_dtype element_type(const Params &params) {
   return params.out.dtype;
 }
 
+// Whether sequences may differ in length, which only the device knows.
+bool differing_lengths(const Params &params);
+
 // Whether scores are more than scale * q . k, or a sink takes part.
 bool has_score_terms(const Params &params);
 

@@ -19,11 +19,6 @@ uint64_t align_bytes(const Params &params) {
   return mask & (~mask + 1);
 }
 
-bool differing_lengths(const Params &params) {
-  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
-         present(params.seqused_q) || present(params.seqused_k);
-}
-
 // Whether a bound hides a key of some query, or may. The first query sees the fewest keys to the right,
 // the last one the fewest to the left.
 bool left_hides(const Problem &problem) {
@@ -103,6 +98,11 @@ int64_t longest_paged(const Params &params) {
 }
 
 }  // namespace
+
+bool differing_lengths(const Params &params) {
+  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
+         present(params.seqused_q) || present(params.seqused_k);
+}
 
 bool has_score_terms(const Params &params) {
   return has_score_modifiers(params) || present(params.q_descale) || present(params.k_descale);

@@ -39,12 +39,10 @@ FLYDSL_DEVICE WorkNumber work_number(u32 grid_x, u32 heads, u32 batches) {
   return {number % heads, number / heads % batches, number / heads / batches};
 }
 
-// False when there is nothing to do for the work-group. `rows`: of a row tile.
+// Item `number` of the problem, whose row tiles have `rows` rows. False when there is nothing to do in it.
 template <Mask mask>
-FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup) {
+FLYDSL_DEVICE bool find_item(Problem<mask> &work, u32 number, i32 rows) {
   const Arguments args = fresh_arguments();
-  const u32 number =
-      __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
   const WorkItem item =
       work_item<mask == Mask::causal>(number, args->heads_q, args->batches, args->row_tiles);
   if (item.row_tile >= args->row_tiles) return false;
@@ -54,6 +52,14 @@ FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup) {
   static_cast<Sequence &>(work) = sequence_of(item.batch);
   work.first_row = static_cast<i32>(item.row_tile) * rows;
   return work.first_row < work.seq_q;
+}
+
+// The item of this work-group, where each has one.
+template <Mask mask>
+FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup) {
+  const u32 number = __builtin_amdgcn_workgroup_id_y() * fresh_arguments()->grid_x +
+                     __builtin_amdgcn_workgroup_id_x();
+  return find_item(work, number, rows);
 }
 
 }  // namespace flydsl::kernels

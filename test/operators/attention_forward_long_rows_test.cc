@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "test/support/attention_forward_case.h"
 
@@ -84,6 +85,25 @@ TEST_P(AttentionForwardLongRows, HeadsAndLengths) {
   c.lengths_q = {2048, 300, 0};
   c.lengths_k = {70, 0, 30};
   check(c);
+}
+
+// More row tiles than compute units: work-groups go on with a second and a third one, some of whose rows see
+// nothing, or few keys; the last round is not full.
+TEST_P(AttentionForwardLongRows, MoreTilesThanComputeUnits) {
+  Random random(test_seed(146));
+  // With 6 tiles the loop takes part; the reference is slow.
+  const bool first = GetParam().dtype == FLYDSL_AOT_BF16 && GetParam().head_dim == 128;
+  for (const auto &[heads, seq_q, seq_k, mask] :
+       {std::tuple{33, 2048, first ? 330 : 70, no_mask()},
+        std::tuple{17, 4096, 150, causal_top_left()},
+        std::tuple{17, 4096, 90, causal_bottom_right()}}) {
+    AttentionCase c = long_case(seq_q, seq_k, mask);
+    c.heads_q = heads;
+    c.heads_kv = 1;
+    c.scale = -c.scale;
+    c.fill_random(random);
+    check(c);
+  }
 }
 
 // Scores grow by `step` (in log2) a tile: the reference moves, for some rows only; beyond 2^127 a tile the

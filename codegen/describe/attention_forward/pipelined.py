@@ -19,7 +19,7 @@ def _instance(dtype, head_dim_qk, head_dim_v, mask):
         preference=-1,  # before all of exact.py
         align_bytes=16,
         block=(256, 1, 1),
-        tile=(_ROWS, KEYS, 0),
+        tile=(_ROWS, KEYS, 1),  # a work-group a compute unit that goes on with the next tile
         lds_dynamic_bytes=0,
         waves_per_simd=1,
         seq_q=(_FROM[mask], LENGTHS[1]),

@@ -4,14 +4,16 @@
 // A work-group of 4 waves, one a SIMD, computes 256 query rows, 64 a wave: each fragment of K or V that
 // is read from LDS meets two halves of 32 rows, which halves what the LDS has to move. One step:
 //
-//   O^T += V^T P^T of tile i     | maxima, exponents, some weights of tile i + 1
+//   O^T += V^T P^T of tile i     | exponents, some weights of tile i + 1
 //   S^T = K Q^T of tile i + 2    | the other weights of tile i + 1, their sum, P
 //
-// Vector instructions stand between the matrix instructions in the order in which they are to be issued.
+// The pipeline goes on through the items of the work-group: after the last tile comes the first one of the
+// next item. Vector instructions stand between the matrix instructions in the order in which they are to be issued.
 #pragma once
 
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/outputs.hip.h"
+#include "attention_forward/pipelined/items.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
 #include "attention_forward/pipelined/tiles.hip.h"
 #include "attention_forward/plain_row.hip.h"
@@ -20,8 +22,6 @@
 
 namespace flydsl::kernels::pipelined {
 
-constexpr i32 kRows = 64;  // of a wave
-constexpr i32 kRowsOfGroup = kRows * kWaves;
 constexpr int kAhead = 3;  // fragments that are read before they are needed
 
 FLYDSL_DEVICE void slot() {
@@ -39,46 +39,73 @@ struct Wave {
   struct Buffers {
     lds_ptr<char> k, v;
   };
-  const Problem<mask> &work;
+  Item<mask> work, coming;  // this item, the next one
+  bool more = false;        // there is a next one
   KeySource<head_dim> keys;
   ValueSource<head_dim_v> values;
   i64 k_row_bytes, v_row_bytes;
-  u32 lane;
-  i32 first_row;
-  float c;  // weights are 2^(score c - reference)
-  i32 tiles, complete_tiles;
+  u32 wave, lane;
+  float c;        // weights are 2^(score c - reference)
+  bool as_it_is;  // Q: no sign of the scale to apply
   HalfTile<Element> half[2];
   f32x16 next[2][2];  // scores of the tile after that in `half`
+  float done_reference[2], done_sum[2];
   u32x4 ring[kAhead + 1];
   u64 exceeding;  // lanes whose tile sum is too large
 
-  FLYDSL_DEVICE Wave(const Problem<mask> &work, u32 wave, u32 lane)
-      : work(work),
-        keys(work.k_row(0), wave, lane),
-        values(work.v_row(0), wave, lane),
+  FLYDSL_DEVICE Wave(const Item<mask> &first, u32 wave, u32 lane)
+      : work(first),
+        keys(first.k_row(0), wave, lane),
+        values(first.v_row(0), wave, lane),
         k_row_bytes(2 * fresh_arguments()->k_stride_s),
         v_row_bytes(2 * fresh_arguments()->v_stride_s),
-        lane(lane),
-        c(fresh_arguments()->scale_log2) {
-    first_row = work.first_row + static_cast<i32>(wave) * kRows;
+        wave(wave),
+        lane(lane) {
+    const Arguments args = fresh_arguments();
+    c = args->scale_log2;
+    as_it_is = args->q_and == ~0u && args->q_xor == 0;
   }
 
-  FLYDSL_DEVICE i32 row_of(int h) const { return first_row + 32 * h + static_cast<i32>(lane % 32); }
+  static FLYDSL_DEVICE i32 first_row_of(const Problem<mask> &item, u32 wave, int h) {
+    return item.first_row + kRowsOfHalf * h + kRowsOfWave * static_cast<i32>(wave);
+  }
+  FLYDSL_DEVICE i32 first_row_of(const Problem<mask> &item, int h) const {
+    return first_row_of(item, wave, h);
+  }
+  FLYDSL_DEVICE i32 row_of(const Problem<mask> &item, int h) const {
+    return first_row_of(item, h) + static_cast<i32>(lane % 32);
+  }
 
-  FLYDSL_DEVICE void load_q() {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      u32x4 q[head_dim / 16];
-      load_queries<Element, head_dim>(work, row_of(h), lane, q);
-      const auto hide = [&](auto number) {
-        constexpr int n = decltype(number)::value;
-        if (h == 0)
-          write_hidden<q_register<kScoreSteps>(0, 0) + n>(q[n / 4][n % 4]);
-        else
-          write_hidden<q_register<kScoreSteps>(1, 0) + n>(q[n / 4][n % 4]);
-      };
-      each<4 * kScoreSteps>(hide);
-    }
+  FLYDSL_DEVICE void load_q(const Problem<mask> &item) {
+    const auto row = [&](int h) {
+      return item.q_row(item.real_row(row_of(item, h))) + 16 * (lane / 32);
+    };
+    const auto q0 = row(0), q1 = row(1);
+    each<kScoreSteps>([&](auto number) {
+      constexpr int step = decltype(number)::value;
+      load_hidden<q_register<kScoreSteps>(0, step), 32 * step>(q0);
+    });
+    each<kScoreSteps>([&](auto number) {
+      constexpr int step = decltype(number)::value;
+      load_hidden<q_register<kScoreSteps>(1, step), 32 * step>(q1);
+    });
+  }
+  // When its loads have landed.
+  FLYDSL_DEVICE void finish_q() {
+    if (FLYDSL_LIKELY(as_it_is)) return;
+    const Arguments args = fresh_arguments();
+    const u32 q_and = args->q_and, q_xor = args->q_xor;
+    each<2 * kScoreSteps>([&](auto number) {
+      constexpr int first = q_register<kScoreSteps>(0, 0) + 4 * decltype(number)::value;
+      u32x4 q[1];
+      each<4>([&](auto i) {
+        q[0][decltype(i)::value] = bits_as<u32>(read_hidden<first + decltype(i)::value>());
+      });
+      apply_sign<Element>(q_and, q_xor, q);
+      each<4>([&](auto i) { write_hidden<first + decltype(i)::value>(q[0][decltype(i)::value]); });
+    });
+    asm volatile("s_nop 3");
+    keep_hidden();
   }
   FLYDSL_DEVICE void clear_o() {
     each<128>([](auto number) { write_hidden<decltype(number)::value>(0); });
@@ -113,27 +140,15 @@ struct Wave {
   }
 
   // ---- copies of a tile's K or V: lines of the wave
-  template <bool full>
-  FLYDSL_DEVICE void copy_k(i32 tile, int line, lds_ptr<char> to) {
-    if constexpr (full)
-      keys.copy_next(line, k_row_bytes, to);
-    else
-      keys.copy(tile, line, work.seq_k, k_row_bytes, to);
-  }
-  template <bool full>
-  FLYDSL_DEVICE void copy_v(i32 tile, int line, lds_ptr<char> to) {
-    if constexpr (full)
-      values.copy_next(line, v_row_bytes, to);
-    else
-      values.copy(tile, line, work.seq_k, v_row_bytes, to);
-  }
   FLYDSL_DEVICE void copy_tile_k(i32 tile, lds_ptr<char> to) {
 #pragma unroll
-    for (int line = 0; line < keys.lines; ++line) copy_k<false>(tile, line, to);
+    for (int line = 0; line < keys.lines; ++line)
+      keys.copy(tile, line, work.seq_k, k_row_bytes, to);
   }
   FLYDSL_DEVICE void copy_tile_v(i32 tile, lds_ptr<char> to) {
 #pragma unroll
-    for (int line = 0; line < values.lines; ++line) copy_v<false>(tile, line, to);
+    for (int line = 0; line < values.lines; ++line)
+      values.copy(tile, line, work.seq_k, v_row_bytes, to);
   }
 
   // ---- vector work beside matrix instruction m of the first phase: 64 exponents, some weights
@@ -252,13 +267,38 @@ struct Wave {
     half[1].sum += half[1].tile_sum;
   }
 
-  FLYDSL_DEVICE void mask_scores(i32 tile) {
+  // The scores in `half` are those of tile `tile` of this item, or of the next one.
+  FLYDSL_DEVICE void mask_scores(bool of_next, i32 tile) {
     const i32 first_key = tile * kKeysOfTile;
-    if (first_key + kKeysOfTile - 1 <= work.last_key(first_row)) return;
+    const i32 seen_by_all =
+        of_next ? coming.last_key(first_row_of(coming, 0)) : work.last_key(first_row_of(work, 0));
+    if (first_key + kKeysOfTile - 1 <= seen_by_all) return;
     wait_for_products();
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
-      mask_tile(work.last_key(row_of(h)) - static_cast<i32>(lane / 32 * 4) - first_key, half[h].s);
+    for (int h = 0; h < 2; ++h) {
+      i32 last = of_next ? coming.last_key(row_of(coming, h)) : work.last_key(row_of(work, h));
+      last -= static_cast<i32>(lane / 32 * 4) + first_key;
+      // Compared where it is needed: 32 lane masks would be kept.
+      asm volatile("" : "+v"(last));
+      mask_tile(last, half[h].s);
+    }
+  }
+  // The scores in `half` are of the first tile.
+  FLYDSL_DEVICE void begin_rows() {
+    wait_for_products();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      half[h].sum = 0.0f;
+      half[h].reference = kNoReference;
+      half[h].set_reference(c);
+    }
+  }
+  FLYDSL_DEVICE void end_rows() {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      done_reference[h] = half[h].reference;
+      done_sum[h] = half[h].sum;
+    }
   }
 
   // Waits for the copies, frees what was read.
@@ -267,40 +307,70 @@ struct Wave {
     barrier();
   }
 
-  // Tile i in `now`, i + 2 in now.k, i + 1 in other; K of i + 3 and V of i + 1 land during the step. `full`: all tiles up to
-  // i + 3 are complete and seen by all rows.
+  // Tile i in `now`, i + 2 in now.k, i + 1 in other; K of i + 3 and V of i + 1 land during the step. `full`: these are all of
+  // this item, complete, and seen by all rows. If not, they may be of the next item.
   template <bool full>
   FLYDSL_DEVICE void step(i32 i, Buffers now, Buffers other) {
     const KeyLanes<head_dim> k_lanes(now.k, lane);
     const lds_ptr<const char> v_lane = now.v + Values::v_lane(lane),
                               v_other = other.v + Values::v_lane(lane);
+    // What is copied, unless `full`: tile, keys that exist.
+    i32 k_tile = i + 3, k_end = work.seq_k, v_tile = i + 1, v_end = work.seq_k;
+    const bool new_q = !full && more && i + 2 == work.tiles;
     take_next();
-    if constexpr (!full) mask_scores(i + 1);
+    if constexpr (!full) {
+      if (more && k_tile >= work.tiles) {
+        if (k_tile == work.tiles) keys = KeySource<head_dim>(coming.k_row(0), wave, lane);
+        k_tile -= work.tiles;
+        k_end = coming.seq_k;
+      }
+      const bool starts = v_tile == work.tiles;
+      if (starts) {
+        values = ValueSource<head_dim_v>(coming.v_row(0), wave, lane);
+        v_tile = 0;
+        v_end = coming.seq_k;
+        end_rows();
+      }
+      mask_scores(starts, v_tile);
+      if (starts) begin_rows();
+      if (new_q) load_q(coming);
+    }
+    const auto copy_k = [&](int line) {
+      if constexpr (full)
+        keys.copy_next(line, k_row_bytes, other.k);
+      else
+        keys.copy(k_tile, line, k_end, k_row_bytes, other.k);
+    };
+    const auto copy_v = [&](int line) {
+      if constexpr (full)
+        values.copy_next(line, v_row_bytes, other.v);
+      else
+        values.copy(v_tile, line, v_end, v_row_bytes, other.v);
+    };
     accumulate<true>(
         v_lane, [&](auto m) { early_work<decltype(m)::value>(); },
         [&](auto number) {
           constexpr int n = decltype(number)::value;
-          if constexpr (n % 2 == 0) {
-            constexpr int line = n / 4;
-            if constexpr (n % 4 == 0)
-              copy_k<full>(i + 3, line, other.k);
-            else
-              copy_v<full>(i + 1, line, other.v);
-          }
+          if constexpr (n % 4 == 0) copy_k(n / 4);
+          if constexpr (n % 4 == 2) copy_v(n / 4);
           if constexpr (n >= kValuePairs - kAhead) read_k<n + kAhead - kValuePairs>(k_lanes);
         });
+    if (new_q) {
+      __builtin_amdgcn_s_waitcnt(0x0f70 | kValuePairs / 2);  // vmcnt: all but the copies above
+      finish_q();
+    }
     score_tile<true>(
         k_lanes, [&](auto m) { late_work<decltype(m)::value>(); },
         [&](auto number) {
           constexpr int n = decltype(number)::value;
           // Lines of K that found no place above.
           constexpr int line = kValuePairs / 4 + n / 2;
-          if constexpr (n % 2 == 0 && line < KeySource<head_dim>::lines)
-            copy_k<full>(i + 3, line, other.k);
+          if constexpr (n % 2 == 0 && line < KeySource<head_dim>::lines) copy_k(line);
           // Past the last complete tile, which is then no longer needed, it is copied again.
-          if constexpr (n == kExchange - 1 && full) keys.end_tile(i + 4 < complete_tiles, k_row_bytes);
+          if constexpr (n == kExchange - 1 && full)
+            keys.end_tile(i + 4 < work.complete_tiles, k_row_bytes);
           if constexpr (n == kExchange + 1 && full)
-            values.end_tile(i + 2 < complete_tiles, v_row_bytes);
+            values.end_tile(i + 2 < work.complete_tiles, v_row_bytes);
           if constexpr (n == kExchange) exchange();
           slot();
           if constexpr (n >= kExchange) read_v<n - kExchange>(v_other);
@@ -309,81 +379,90 @@ struct Wave {
     if constexpr (!full) wait_for_reads<0>();
   }
 
-  // The first tile's weights; nothing is hidden behind anything.
-  FLYDSL_DEVICE void first_weights() {
-    take_next();
-    mask_scores(0);
-    wait_for_products();
-    half[0].set_reference(c);
-    half[1].set_reference(c);
-    each<2 * kValuePairs>([&](auto m) { early_work<decltype(m)::value>(); });
-    each<2 * kScorePairs>([&](auto m) { late_work<decltype(m)::value>(); });
-    half[0].sum = half[0].tile_sum;
-    half[1].sum = half[1].tile_sum;
+  // Steps of an item that mask nothing, and whose copies are of complete tiles of it, or of no use.
+  FLYDSL_DEVICE i32 full_steps(bool may_have_more) const {
+    i32 steps = work.full_tiles - 1;
+    if (may_have_more || work.complete_tiles < work.tiles)
+      steps = smaller(steps, smaller(work.complete_tiles, work.tiles) - 3);
+    return steps < 0 ? 0 : steps;
   }
 
-  FLYDSL_DEVICE void prologue(Buffers even, Buffers odd) {
-    copy_tile_k(0, even.k);
-    copy_tile_k(1, odd.k);
-    copy_tile_v(0, even.v);
-    load_q();
+  // The first item, up to where its first step finds what it needs; nothing is hidden behind anything.
+  FLYDSL_DEVICE void start(Buffers now, Buffers other) {
+    copy_tile_k(0, now.k);
+    copy_tile_k(1, other.k);
+    copy_tile_v(0, now.v);
+    load_q(work);
+    clear_o();
     exchange();
-    const KeyLanes<head_dim> k0(even.k, lane), k1(odd.k, lane);
+    finish_q();
+    const KeyLanes<head_dim> k0(now.k, lane), k1(other.k, lane);
     const auto nothing = [](auto) {};
     read_k<0>(k0), read_k<1>(k0), read_k<2>(k0);
     score_tile<false>(k0, nothing, nothing);
     barrier();
-    copy_tile_k(2, even.k);
+    copy_tile_k(2, now.k);
     read_k<0>(k1), read_k<1>(k1), read_k<2>(k1);
     wait_for_products();
-    first_weights();
+    take_next();
+    mask_scores(false, 0);
+    begin_rows();
+    each<2 * kValuePairs>([&](auto m) { early_work<decltype(m)::value>(); });
+    each<2 * kScorePairs>([&](auto m) { late_work<decltype(m)::value>(); });
+    half[0].sum = half[0].tile_sum;
+    half[1].sum = half[1].tile_sum;
     score_tile<false>(k1, nothing, nothing);
     exchange();
-    const lds_ptr<const char> v0 = even.v + Values::v_lane(lane);
+    const lds_ptr<const char> v0 = now.v + Values::v_lane(lane);
     read_v<0>(v0), read_v<1>(v0), read_v<2>(v0);
     wait_for_reads<0>();
-    // Of the first tiles that step() copies.
-    const auto complete = [&](i32 tile) {
-      const i32 last = complete_tiles < 1 ? 0 : complete_tiles - 1;
-      return smaller(tile, last);
-    };
-    keys.seek(complete(3), k_row_bytes);
-    values.seek(complete(1), v_row_bytes);
   }
 
   FLYDSL_DEVICE void last(Buffers now) {
     const lds_ptr<const char> v_lane = now.v + Values::v_lane(lane);
     accumulate<false>(
         v_lane, [](auto) {}, [](auto) {});
-    wait_for_products();
+    end_rows();
   }
 
-  // All tiles. Those before `full_tiles` are seen completely by all rows.
-  FLYDSL_DEVICE void run(Buffers even, Buffers odd, i32 full_tiles) {
-    // Steps that mask nothing, and whose copies are of complete tiles or not needed.
-    i32 steps = full_tiles - 1;
-    if (complete_tiles < tiles) steps = smaller(steps, complete_tiles - 3);
-    if (steps < 0) steps = 0;
-
-    // An odd step comes first, so that the others pair.
-    const bool from_odd = steps % 2 != 0;
-    prologue(from_odd ? odd : even, from_odd ? even : odd);
-    i32 i = 0;
-    if (FLYDSL_LIKELY(steps > 0)) {
-      i = from_odd ? -1 : 0;
-      do {
-        if (FLYDSL_LIKELY(i >= 0)) step<true>(i, even, odd);
-        step<true>(i + 1, odd, even);
-        i += 2;
-      } while (i < steps);
-    }
-    bool at_odd = false;
+  // All items. Steps of a loop come in pairs, whose buffers are known.
+  FLYDSL_DEVICE void run(Items<mask> &items, Buffers even, Buffers odd) {
+    bool at_odd = full_steps(items.may_have_more()) % 2 != 0;
+    start(at_odd ? odd : even, at_odd ? even : odd);
 #pragma unroll 1
-    for (; i + 1 < tiles; ++i) {
-      step<false>(i, at_odd ? odd : even, at_odd ? even : odd);
-      at_odd = !at_odd;
-    }
-    last(at_odd ? odd : even);
+    do {
+      i32 steps = full_steps(items.may_have_more());
+      if (steps % 2 != at_odd) --steps;
+      i32 i = 0;
+      if (FLYDSL_LIKELY(steps > 0)) {
+        const auto complete = [&](i32 tile) {
+          return smaller(tile, work.complete_tiles < 1 ? 0 : work.complete_tiles - 1);
+        };
+        keys.seek(complete(3), k_row_bytes);
+        values.seek(complete(1), v_row_bytes);
+        i = at_odd ? -1 : 0;
+        do {
+          if (FLYDSL_LIKELY(i >= 0)) step<true>(i, even, odd);
+          step<true>(i + 1, odd, even);
+          i += 2;
+        } while (i < steps);
+        at_odd = false;
+      }
+      more = items.next(coming, [&](const Problem<mask> &item) { store_empty(item, wave, lane); });
+      const i32 end = more ? work.tiles : work.tiles - 1;
+#pragma unroll 1
+      for (; i < end; ++i) {
+        step<false>(i, at_odd ? odd : even, at_odd ? even : odd);
+        at_odd = !at_odd;
+      }
+      if (!more) last(at_odd ? odd : even);
+      wait_for_products();
+      store_all();
+      if (more) {
+        clear_o();
+        work = coming;
+      }
+    } while (more);
   }
 
   template <int h>
@@ -393,13 +472,12 @@ struct Wave {
       constexpr int i = decltype(n)::value;
       o[i / 16][i % 16] = read_hidden<o_register(h, 0) + i>();
     });
-    return store_rows(half[h].reference, half[h].sum, first_row + 32 * h, o);
+    return store_rows(done_reference[h], done_sum[h], row_of(work, h), o);
   }
 
   // Rows that need the slow path.
-  FLYDSL_DEVICE u32 store_rows(float reference, float half_sum, i32 first,
+  FLYDSL_DEVICE u32 store_rows(float reference, float half_sum, i32 row,
                                const f32x16 (&o)[Values::value_blocks]) {
-    const i32 row = first + static_cast<i32>(lane % 32);
     const float sum = sum_of_halves(half_sum);
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
     float probe = sum * 0.0f;
@@ -421,14 +499,30 @@ struct Wave {
       work.store_lse(row, empty ? -kInfinity : (reference + log2(sum)) * kLn2);
     return exact_rows;
   }
-  FLYDSL_DEVICE void store_all() {
-    u64 exact_rows = store<0>();
-    exact_rows |= static_cast<u64>(store<1>()) << 32;
+  template <int h>
+  FLYDSL_DEVICE void store_half() {
+    u32 exact_rows = store<h>();
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
       exact_row(PlainRow<Element, head_dim, mask, head_dim_v>(
-                    work, first_row + __builtin_ctzll(exact_rows)),
+                    work, first_row_of(work, h) + __builtin_ctz(exact_rows)),
                 lane);
+  }
+  FLYDSL_DEVICE void store_all() {
+    store_half<0>();
+    store_half<1>();
+  }
+  // Of an item whose rows see no key.
+  static FLYDSL_DEVICE void store_empty(const Problem<mask> &item, u32 wave, u32 lane) {
+#pragma unroll 1
+    for (int h = 0; h < 2; ++h) {
+      const i32 row = first_row_of(item, wave, h) + static_cast<i32>(lane % 32);
+      if (row >= item.seq_q) continue;
+#pragma unroll 1
+      for (u32 byte = 16 * (lane / 32); byte < 2 * head_dim_v; byte += 32)
+        store_16_bytes(item.out_row(row) + byte, u32x4{});
+      if (lane < 32) item.store_lse(row, -kInfinity);
+    }
   }
 };
 
@@ -443,17 +537,13 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const typename W::Buffers even{(lds_ptr<char>)k_even, (lds_ptr<char>)v_even};
   const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
 
-  Problem<mask> work;
-  if (!find_work(work, kRowsOfGroup)) return;
-  const u32 item = __builtin_amdgcn_workitem_id_x();
-  W wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
-  // Tiles with a key that any row of the work-group sees, that all rows see completely, that exist completely.
-  wave.tiles = (work.last_key(work.first_row + kRowsOfGroup - 1) + kKeysOfTile) / kKeysOfTile;
-  const i32 full_tiles = (work.last_key(work.first_row) + 1) / kKeysOfTile;
-  wave.complete_tiles = work.seq_k / kKeysOfTile;
-  wave.clear_o();
-  if (FLYDSL_LIKELY(wave.tiles > 0)) wave.run(even, odd, full_tiles);
-  wave.store_all();
+  const u32 thread = __builtin_amdgcn_workitem_id_x(), wave = uniform(thread / kWaveLanes),
+            lane = thread % kWaveLanes;
+  Items<mask> items;
+  Item<mask> first;
+  if (!items.next(first, [&](const Problem<mask> &item) { W::store_empty(item, wave, lane); }))
+    return;
+  W(first, wave, lane).run(items, even, odd);
 }
 
 }  // namespace flydsl::kernels::pipelined
