@@ -89,6 +89,8 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   binder.bind("block_table", &params.block_table, 2, 2, "batch, block");
   binder.bind("alibi_slopes", &params.alibi_slopes, 1, 2, "head, or batch, head");
   binder.bind("sinks", &params.sinks, 1, 1, "head");
+  binder.bind("k_descale", &params.k_descale, 1, 2, "head, or batch, head");
+  binder.bind("v_descale", &params.v_descale, 1, 2, "head, or batch, head");
 
   std::vector<int64_t> out_shape(params.q.sizes, params.q.sizes + 3);
   if (std::find(outputs.begin(), outputs.end(), "lse") != outputs.end()) {
@@ -130,7 +132,10 @@ const Operator &attention_decode_operator() {
        {"block_table", "(B, blocks of a sequence), int32: paged keys; needs seqused_k", false,
         nullptr, Content::kBlocks},
        {"alibi_slopes", "(Hq) or (B, Hq), float32", false, nullptr, Content::kSlopes},
-       {"sinks", "(Hq), float32: logits without a value", false}},
+       {"sinks", "(Hq), float32: logits without a value", false},
+       {"k_descale", "(1), (Hkv) or (B, Hkv), float32: what 8-bit k is multiplied by", false,
+        nullptr, Content::kFactors},
+       {"v_descale", "the same for v", false, nullptr, Content::kFactors}},
       {{"out", "(B, Hq, Sq, Dv), dtype as q", true},
        {"lse", "(B, Hq, Sq), float32, natural logarithm", false}},
       shared_parameters(),

@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "v2src/tensor_check.h"
-
 namespace flydsl {
 
 Status check_mask(const flydsl_aot_mask &mask) {
@@ -39,6 +37,46 @@ Status check_paged_keys(const flydsl_aot_tensor &seqused_k, const flydsl_aot_ten
   return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
                "k has blocks of %lld keys (axis 2); with block_table a power of two is supported",
                static_cast<long long>(block_size));
+}
+
+bool is_wide(flydsl_aot_dtype dtype) {
+  return dtype == FLYDSL_AOT_FP16 || dtype == FLYDSL_AOT_BF16;
+}
+bool is_float8(flydsl_aot_dtype dtype) {
+  return dtype == FLYDSL_AOT_E4M3 || dtype == FLYDSL_AOT_E5M2;
+}
+
+Operand operand_of(const Descale &descale) {
+  static constexpr const char *kBatchHeadAxes[] = {"B", "H"};
+  static constexpr const char *kHeadAxes[] = {"H"};
+  return {descale.name, descale.tensor, descale.tensor->rank == 2 ? kBatchHeadAxes : kHeadAxes};
+}
+
+Status check_descale(const Descale &descale, bool query) {
+  const flydsl_aot_tensor &tensor = *descale.tensor;
+  if (!is_float8(descale.scaled->dtype)) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "%s is given, but %s is %s; only e4m3 and e5m2 have one", descale.name, descale.of,
+                 flydsl_aot_dtype_name(descale.scaled->dtype));
+  }
+  if (tensor.dtype != FLYDSL_AOT_FP32) {
+    return error(FLYDSL_AOT_INVALID_DTYPE, "%s is %s (number %d); it must be fp32", descale.name,
+                 flydsl_aot_dtype_name(tensor.dtype), tensor.dtype);
+  }
+  const Operand operand = operand_of(descale);
+  const int rank = tensor.rank == 2 ? 2 : 1;
+  FLYDSL_RETURN_IF_ERROR(check_shape(operand, rank));
+  const int64_t heads = tensor.sizes[rank - 1];
+  if (heads != 1 && heads != descale.heads && heads != descale.or_heads) {
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s has H = %lld; it must be %lld, or 1", descale.name,
+                 static_cast<long long>(heads), static_cast<long long>(descale.heads));
+  }
+  if (rank == 2 && tensor.sizes[0] != 1 && tensor.sizes[0] != descale.batches) {
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s has B = %lld; it must be %lld, or 1", descale.name,
+                 static_cast<long long>(tensor.sizes[0]), static_cast<long long>(descale.batches));
+  }
+  FLYDSL_RETURN_IF_ERROR(check_strides(operand));
+  return check_data(operand, query);
 }
 
 }  // namespace flydsl

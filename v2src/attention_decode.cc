@@ -2,6 +2,7 @@
 // The contract is include/flydsl_aot/attention_decode.h.
 #include "v2src/attention_decode.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "v2src/struct_size.h"
@@ -52,7 +53,7 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
   FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params);
+  *problem = describe(*params, shares_values(*params, false));
   return {};
 }
 
@@ -64,6 +65,17 @@ Status call(flydsl_aot_handle *handle, const Params *caller, void *stream) {
   return problem.empty ? Status() : launch(handle, problem, stream);
 }
 
+// The kernel for the pass over the keys, and what it needs.
+Status workspace_of(const flydsl_aot_handle *handle, const Problem &problem,
+                    const archive::TargetId &target, uint32_t *entry, uint64_t *bytes) {
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, target, entry));
+  Plan plan;
+  FLYDSL_RETURN_IF_ERROR(
+      plan_of(problem, handle->archive->entries()[*entry], handle->compute_units, &plan));
+  *bytes = workspace_bytes(plan);
+  return {};
+}
+
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
   Params params;
@@ -73,12 +85,15 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
   uint32_t entry = 0, reduce = 0;
-  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
   FLYDSL_RETURN_IF_ERROR(choose(handle, problem.reduce_key, *target, &reduce));
-  Plan plan;
-  FLYDSL_RETURN_IF_ERROR(
-      plan_of(problem, handle->archive->entries()[entry], handle->compute_units, &plan));
-  result->workspace_bytes = workspace_bytes(plan);
+  FLYDSL_RETURN_IF_ERROR(workspace_of(handle, problem, *target, &entry, &result->workspace_bytes));
+  if (shares_values(params, true) && !shares_values(params, false)) {
+    // Without pointers either may be what the call finds.
+    uint32_t other = 0;
+    uint64_t bytes = 0;
+    FLYDSL_RETURN_IF_ERROR(workspace_of(handle, describe(params, true), *target, &other, &bytes));
+    result->workspace_bytes = std::max(result->workspace_bytes, bytes);
+  }
   describe_kernel(handle, entry, result);
   return {};
 }

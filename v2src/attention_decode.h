@@ -22,12 +22,13 @@ constexpr int64_t kMaxQueries = 16;
 
 enum Axis { kBatch, kHead, kSeq, kDim };
 
-// Head dims that have instances, and the most blocks of 16 rows that one of them takes at once.
-struct HeadDims {
-  int64_t qk, v, row_blocks;
+// Head dims up to qk and v, of one storage format of keys and values, that have instances.
+struct Class {
+  int64_t kv_format;  // kernels/common/float8.hip.h
+  int64_t qk, v;
+  bool shared;          // values are the first elements of the keys
+  uint64_t row_blocks;  // a bit 1 << n for each instance: its tiles have 16 n rows
 };
-const HeadDims *find_head_dims(int64_t head_dim_qk, int64_t head_dim_v);  // null: there are none
-std::string head_dims_list();                                             // for messages
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only
 // for their alignment, and the workspace not at all.
@@ -37,9 +38,15 @@ struct Sizes {
   int64_t batches, heads_q, heads_kv;
   int64_t seq_q, seq_k;  // seq_k: of the longest sequence
   int64_t head_dim_qk, head_dim_v;
+  int64_t kv_format;
 };
 // Of parameters whose ranks are right.
 Sizes sizes_of(const Params &params);
+
+// The class that computes these sizes, or null. `shared`: one that reads memory once for keys and values
+// will do.
+const Class *find_class(const Sizes &sizes, bool shared);
+std::string head_dims_list(int64_t kv_format);  // of classes, for messages
 
 // Refuses what the plan of the kernels cannot number.
 Status check_plan(const Sizes &sizes);
@@ -51,7 +58,10 @@ struct Problem : Sizes {
   int64_t group_rows;  // query rows that share a key head
   select::Problem key, reduce_key;
 };
-Problem describe(const Params &params);
+Problem describe(const Params &params, bool shared);
+
+// Whether the values are the first elements of the keys. Of a query without pointers: whether they may be.
+bool shares_values(const Params &params, bool query);
 
 // How the work is cut for one instance (kernels/attention_decode/plan.hip.h).
 struct Plan {

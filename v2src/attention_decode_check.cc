@@ -61,20 +61,18 @@ Status check_dtypes(const Operands &all) {
   const flydsl_aot_dtype dtype = all.q.tensor->dtype;
   if (!known_dtype(dtype))
     return error(FLYDSL_AOT_INVALID_DTYPE, "q has the unknown dtype number %d", dtype);
-  if (dtype != FLYDSL_AOT_FP16 && dtype != FLYDSL_AOT_BF16) {
+  if (!is_wide(dtype)) {
     return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "q is %s; supported: fp16, bf16",
                  flydsl_aot_dtype_name(dtype));
   }
-  for (const Operand *operand : {&all.k, &all.v}) {
-    const flydsl_aot_dtype kv = operand->tensor->dtype;
-    if (kv != FLYDSL_AOT_E4M3 && kv != FLYDSL_AOT_E5M2) continue;
-    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE,
-                 "%s is %s; attention_decode takes keys and values of q's dtype only (%s); "
-                 "attention_forward takes 8-bit ones",
-                 operand->name, flydsl_aot_dtype_name(kv), flydsl_aot_dtype_name(dtype));
+  const flydsl_aot_dtype stored = all.k.tensor->dtype;
+  if (stored != dtype && !is_float8(stored)) {
+    return error(FLYDSL_AOT_INVALID_DTYPE,
+                 "q is %s, but k is %s (number %d); it must have q's dtype or be e4m3 or e5m2",
+                 flydsl_aot_dtype_name(dtype), flydsl_aot_dtype_name(stored), stored);
   }
-  for (const Operand *operand : {&all.k, &all.v, &all.out})
-    FLYDSL_RETURN_IF_ERROR(check_dtype(*operand, dtype));
+  FLYDSL_RETURN_IF_ERROR(check_dtype(all.v, stored));
+  FLYDSL_RETURN_IF_ERROR(check_dtype(all.out, dtype));
   for (const Operand *operand : {&all.table, &all.lengths})
     FLYDSL_RETURN_IF_ERROR(check_dtype(*operand, FLYDSL_AOT_INT32));
   for (const Operand *operand : {&all.lse, &all.slopes, &all.sinks})
@@ -145,11 +143,15 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
                  size.instead);
   }
   if (nothing_to_do) return {};
-  if (!find_head_dims(sizes.head_dim_qk, sizes.head_dim_v)) {
+  const int64_t multiple = sizes.kv_format == 0 ? 8 : 16;  // of 16 bytes, what a lane copies
+  if (!find_class(sizes, true) || sizes.head_dim_qk % multiple != 0 ||
+      sizes.head_dim_v % multiple != 0) {
     return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-                 "head dims D = %lld, Dv = %lld; attention_decode supports D/Dv %s",
+                 "head dims D = %lld, Dv = %lld; attention_decode supports multiples of %lld up to "
+                 "D/Dv %s with keys and values of this dtype",
                  static_cast<long long>(sizes.head_dim_qk),
-                 static_cast<long long>(sizes.head_dim_v), head_dims_list().c_str());
+                 static_cast<long long>(sizes.head_dim_v), static_cast<long long>(multiple),
+                 head_dims_list(sizes.kv_format).c_str());
   }
   return check_plan(sizes);
 }
@@ -192,6 +194,21 @@ Status check_memory(const Operands &all, bool query) {
   return query || !present(*all.lse.tensor) ? Status() : check_no_overlap(all.lse, all.out);
 }
 
+Status check_descales(const Params &params, const Operands &all, bool query) {
+  const int64_t batches = params.q.sizes[kBatch], heads = params.k.sizes[kHead];
+  const Descale descales[] = {
+      {"k_descale", &params.k_descale, "k", &params.k, batches, heads, heads},
+      {"v_descale", &params.v_descale, "v", &params.v, batches, heads, heads}};
+  for (const Descale &descale : descales) {
+    if (!present(*descale.tensor)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_descale(descale, query));
+    if (query) continue;
+    FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, operand_of(descale)));
+    if (present(params.lse)) FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.lse, operand_of(descale)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check(const Params &params, bool query) {
@@ -203,6 +220,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), empty(params.out)));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params));
+  FLYDSL_RETURN_IF_ERROR(check_descales(params, all, query));
   return check_memory(all, query);
 }
 

@@ -11,9 +11,14 @@
 namespace flydsl::attention_decode {
 namespace {
 
-#define FLYDSL_AOT_HEAD_DIMS(qk, v, row_blocks) {qk, v, row_blocks},
-constexpr HeadDims kHeadDims[] = {FLYDSL_AOT_ATTENTION_DECODE_HEAD_DIMS(FLYDSL_AOT_HEAD_DIMS)};
-#undef FLYDSL_AOT_HEAD_DIMS
+#define FLYDSL_AOT_CLASS(kv_format, qk, v, shared, row_blocks) \
+  {kv_format, qk, v, shared != 0, row_blocks},
+constexpr Class kClasses[] = {FLYDSL_AOT_ATTENTION_DECODE_CLASSES(FLYDSL_AOT_CLASS)};
+#undef FLYDSL_AOT_CLASS
+
+#define FLYDSL_AOT_WIDEST(v) v,
+constexpr int64_t kWidestValues[] = {FLYDSL_AOT_ATTENTION_DECODE_WIDEST_VALUES(FLYDSL_AOT_WIDEST)};
+#undef FLYDSL_AOT_WIDEST
 
 constexpr int64_t kRowsOfBlock = 16;
 constexpr int64_t kKeysOfTile = 32;
@@ -24,11 +29,28 @@ int64_t divided_up(int64_t value, int64_t by) {
   return value / by + (value % by != 0);
 }
 
-// Row blocks of the instance: 1, 2 or 4, enough for all rows if there is such an instance.
-int64_t row_blocks_of(int64_t group_rows, const HeadDims &dims) {
+// Row blocks of the instance: enough for all rows if one has so many, else the most.
+int64_t row_blocks_of(int64_t group_rows, const Class &chosen) {
   int64_t blocks = 1;
-  while (blocks < dims.row_blocks && blocks * kRowsOfBlock < group_rows) blocks *= 2;
+  const auto bigger_exists = [&] { return chosen.row_blocks >> blocks > 1; };
+  while (bigger_exists() &&
+         (blocks * kRowsOfBlock < group_rows || !(chosen.row_blocks >> blocks & 1)))
+    ++blocks;
   return blocks;
+}
+
+// Of the instance of the second pass.
+int64_t widest_values(int64_t head_dim_v) {
+  int64_t widest = 0;
+  for (const int64_t instance : kWidestValues) {
+    widest = instance;
+    if (head_dim_v <= instance) break;
+  }
+  return widest;
+}
+
+int64_t kv_format_of(flydsl_aot_dtype dtype) {
+  return dtype == FLYDSL_AOT_E4M3 ? 1 : dtype == FLYDSL_AOT_E5M2 ? 2 : 0;
 }
 
 uint64_t align_bytes(std::initializer_list<const flydsl_aot_tensor *> tensors) {
@@ -87,20 +109,41 @@ void set_score_terms(const Params &params, Kernarg *kernarg) {
   }
 }
 
+void set_descale(const flydsl_aot_tensor &descale, const float **data, int64_t *batch,
+                 int64_t *head) {
+  if (!present(descale)) return;
+  *data = static_cast<const float *>(descale.data);
+  *batch = descale.rank == 2 ? walked_stride(descale, 0) : 0;
+  *head = walked_stride(descale, descale.rank - 1);
+}
+
 }  // namespace
 
-const HeadDims *find_head_dims(int64_t head_dim_qk, int64_t head_dim_v) {
-  for (const HeadDims &dims : kHeadDims) {
-    if (head_dim_qk == dims.qk && head_dim_v == dims.v) return &dims;
+const Class *find_class(const Sizes &sizes, bool shared) {
+  for (const Class &candidate : kClasses) {
+    if (candidate.kv_format == sizes.kv_format && sizes.head_dim_qk <= candidate.qk &&
+        sizes.head_dim_v <= candidate.v && (shared || !candidate.shared))
+      return &candidate;
   }
   return nullptr;
 }
 
-std::string head_dims_list() {
+std::string head_dims_list(int64_t kv_format) {
   std::string list;
-  for (const HeadDims &dims : kHeadDims)
-    list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
+  for (const Class &candidate : kClasses) {
+    if (candidate.kv_format == kv_format && !candidate.shared)
+      list += (list.empty() ? "" : ", ") + std::to_string(candidate.qk) + "/" +
+              std::to_string(candidate.v);
+  }
   return list;
+}
+
+bool shares_values(const Params &params, bool query) {
+  const flydsl_aot_tensor &k = params.k, &v = params.v;
+  if (k.data != v.data || (!k.data && !query) || v.sizes[kDim] > k.sizes[kDim]) return false;
+  for (const int axis : {kBatch, kHead, kSeq})
+    if (walked_stride(k, axis) != walked_stride(v, axis)) return false;
+  return true;
 }
 
 Sizes sizes_of(const Params &params) {
@@ -112,6 +155,7 @@ Sizes sizes_of(const Params &params) {
   sizes.seq_k = present(params.block_table) ? longest_paged(params) : params.k.sizes[kSeq];
   sizes.head_dim_qk = params.q.sizes[kDim];
   sizes.head_dim_v = params.v.sizes[kDim];
+  sizes.kv_format = kv_format_of(params.k.dtype);
   return sizes;
 }
 
@@ -133,20 +177,22 @@ Status check_plan(const Sizes &sizes) {
   return linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, 1, &grid);
 }
 
-Problem describe(const Params &params) {
+Problem describe(const Params &params, bool shared) {
   Problem problem{};
   static_cast<Sizes &>(problem) = sizes_of(params);
   problem.params = &params;
   problem.empty = empty(params.out);
   if (problem.empty) return problem;
   problem.group_rows = problem.heads_q / problem.heads_kv * problem.seq_q;
-  const HeadDims &dims = *find_head_dims(problem.head_dim_qk, problem.head_dim_v);
+  const Class &chosen = *find_class(problem, shared);
   const uint64_t dtype = static_cast<uint64_t>(params.q.dtype);
   problem.key.op = problem.reduce_key.op = kName;
   problem.key.functional_key = flydsl_aot_attention_decode_key(
-      dtype, static_cast<uint64_t>(dims.qk), static_cast<uint64_t>(dims.v),
-      static_cast<uint64_t>(row_blocks_of(problem.group_rows, dims)));
-  problem.reduce_key.functional_key = flydsl_aot_attention_decode_key(dtype, 0, 0, 0);
+      dtype, static_cast<uint64_t>(chosen.qk), static_cast<uint64_t>(chosen.v),
+      static_cast<uint64_t>(row_blocks_of(problem.group_rows, chosen)),
+      static_cast<uint64_t>(chosen.kv_format), chosen.shared);
+  problem.reduce_key.functional_key = flydsl_aot_attention_decode_key(
+      dtype, 0, static_cast<uint64_t>(widest_values(problem.head_dim_v)), 0, 0, 0);
   problem.key.align_bytes = align_bytes({&params.k, &params.v});
   problem.reduce_key.align_bytes = align_bytes({&params.out});
   for (select::Problem *key : {&problem.key, &problem.reduce_key}) {
@@ -193,6 +239,15 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   set_strides(params.q, &kernarg.q_stride_b, &kernarg.q_stride_h, &kernarg.q_stride_s);
   set_strides(params.k, &kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s);
   set_strides(params.v, &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s);
+  const int64_t stored_bytes = problem.kv_format == 0 ? 2 : 1;
+  for (int64_t *stride : {&kernarg.k_stride_b, &kernarg.k_stride_h, &kernarg.k_stride_s,
+                          &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s})
+    *stride *= stored_bytes;
+  kernarg.kv_format = static_cast<uint32_t>(problem.kv_format);
+  set_descale(params.k_descale, &kernarg.k_descale, &kernarg.k_descale_stride_b,
+              &kernarg.k_descale_stride_h);
+  set_descale(params.v_descale, &kernarg.v_descale, &kernarg.v_descale_stride_b,
+              &kernarg.v_descale_stride_h);
   set_strides(params.out, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
   if (present(params.lse)) {
     kernarg.lse = static_cast<float *>(params.lse.data);

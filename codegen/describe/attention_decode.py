@@ -1,13 +1,16 @@
 """attention_decode: kernel arguments, functional key, head-dim classes and instances.
 
-A new head dim is one more row of _CLASSES, and its code in kernels/attention_decode/.
+A new class of head dims is one more row of _CLASSES, a new tile of rows one more shape of a row.
 """
+
+from dataclasses import dataclass
+from typing import Tuple
 
 from .model import DTYPES, Argument, Instance, KeyField, Operator, Table
 
 
-def _strides(tensor, axes):
-    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", "elements") for axis in axes)
+def _strides(tensor, axes, unit="elements"):
+    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", unit) for axis in axes)
 
 
 _ARGUMENTS = (
@@ -16,7 +19,10 @@ _ARGUMENTS = (
     Argument("const void *", "v"),
     Argument("void *", "out"),
     Argument("float *", "lse", "null: not wanted"),
-    *(stride for tensor in ("q", "k", "v", "out", "lse") for stride in _strides(tensor, "bhs")),
+    *_strides("q", "bhs"),
+    *(stride for tensor in ("k", "v") for stride in _strides(tensor, "bhs", "bytes")),
+    *(stride for tensor in ("out", "lse") for stride in _strides(tensor, "bhs")),
+    Argument("uint32_t", "kv_format", "of keys and values: kernels/common/float8.hip.h"),
     Argument("const int32_t *", "seqused_k", "null: all keys"),
     Argument("const int32_t *", "block_table", "null: keys are not paged; else k_stride_b is that of blocks"),
     *_strides("block_table", "b"),
@@ -46,30 +52,69 @@ _ARGUMENTS = (
     *_strides("alibi", "bh"),
     Argument("const float *", "sinks", "null: none"),
     *_strides("sinks", "h"),
+    Argument("const float *", "k_descale", "of 8-bit keys; null: 1"),
+    *_strides("k_descale", "bh"),
+    Argument("const float *", "v_descale", "of 8-bit values; null: 1"),
+    *_strides("v_descale", "bh"),
     Argument("void *", "partial_heads", "16 bytes a slot and row"),
     Argument("void *", "partial_outs", "head_dim_v floats a slot and row"),
 )
 
 _KEY_FIELDS = (
-    KeyField("dtype", 0, 8, "flydsl_aot_dtype"),
-    KeyField("head_dim_qk", 8, 12, "0 for the second pass"),
-    KeyField("head_dim_v", 20, 12, "0 for the second pass"),
+    KeyField("dtype", 0, 8, "flydsl_aot_dtype of q and out"),
+    KeyField("head_dim_qk", 8, 12, "of the class; 0 for the second pass"),
+    KeyField("head_dim_v", 20, 12, "of the class"),
     KeyField("row_blocks", 32, 4, "tiles have 16 times as many rows; 0 for the second pass"),
+    KeyField("kv_format", 36, 2, "0 as q, 1 e4m3, 2 e5m2; 0 for the second pass"),
+    KeyField("shared", 38, 1, "1: values are the first elements of the keys"),
 )
 
 _ELEMENTS = {"bf16": "bf16", "fp16": "fp16"}  # name -> element type in kernels/common/
+_FORMATS = ("wide", "e4m3", "e5m2")  # by number, as in kernels/common/float8.hip.h
 _KEYS = 32
 _LARGEST_LENGTH = 1 << 30
-_ROW_BLOCKS = (1, 2, 4)
 
-# (D, Dv, most row blocks that registers allow, work-groups a compute unit). A work-group's LDS is
-# 128 (D + Dv) bytes; of a compute unit's 160 KiB this leaves 96 KiB or more of copies on their way.
+
+@dataclass(frozen=True)
+class _Shape:
+    """How a work-group cuts its work: kernels/attention_decode/shape.hip.h."""
+
+    row_blocks: int  # of a wave
+    waves: int
+    tiles: int
+    groups: int  # a compute unit: as many as registers and LDS let, so that enough copies are on their way
+
+    @property
+    def all_row_blocks(self):
+        return self.row_blocks * self.waves
+
+
+@dataclass(frozen=True)
+class _Class:
+    """Head dims up to these, stored in `formats`; `shared` as in _KEY_FIELDS. LDS of a work-group:
+    64 * tiles * (D + Dv, or D if shared) * bytes of an element."""
+
+    head_dim_qk: int
+    head_dim_v: int
+    formats: Tuple[int, ...]
+    shapes: Tuple[_Shape, ...]
+    shared: bool = False
+
+
+# The first class that has room is taken.
 _CLASSES = (
-    (64, 64, 4, 8),
-    (128, 128, 2, 4),
-    (192, 128, 2, 4),
-    (256, 256, 2, 2),
+    _Class(64, 64, (0,), (_Shape(1, 1, 1, 8), _Shape(2, 1, 1, 8), _Shape(2, 2, 2, 4))),
+    _Class(128, 128, (0,), (_Shape(1, 1, 1, 4), _Shape(2, 1, 1, 4), _Shape(2, 2, 2, 2), _Shape(2, 4, 4, 1))),
+    _Class(192, 128, (0,), (_Shape(1, 1, 1, 4), _Shape(2, 1, 1, 4), _Shape(1, 4, 2, 2))),
+    _Class(256, 256, (0,), (_Shape(1, 1, 1, 2), _Shape(1, 2, 1, 2), _Shape(1, 4, 1, 2))),
+    _Class(64, 64, (1, 2), (_Shape(1, 1, 1, 8), _Shape(2, 1, 1, 8))),
+    _Class(128, 128, (1, 2), (_Shape(1, 1, 1, 8), _Shape(2, 1, 1, 4))),
+    _Class(
+        576, 512, (0,), (_Shape(1, 1, 1, 2), _Shape(1, 2, 1, 2), _Shape(1, 4, 2, 1)), shared=True
+    ),
+    _Class(576, 512, (0,), (_Shape(1, 4, 1, 1),)),
 )
+_WIDEST_VALUES = (256, 512)  # of an instance of the second pass: 64 times what a lane holds
 
 
 def _instance(dtype, name, header, entry, key, align_bytes, block, tile):
@@ -83,33 +128,47 @@ def _instance(dtype, name, header, entry, key, align_bytes, block, tile):
         block=(block, 1, 1),
         tile=tile,
         lds_dynamic_bytes=0,
-        waves_per_simd=1,
+        waves_per_simd=max(1, block // 256),
         seq_q=(0, 16),
         seq_k=(0, _LARGEST_LENGTH),
     )
 
 
-def _pass_over_keys(dtype, head_dim_qk, head_dim_v, row_blocks, groups):
-    dims = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
+def _pass_over_keys(dtype, kind, kv_format, shape):
+    qk, v = kind.head_dim_qk, kind.head_dim_v
+    format_name = _FORMATS[kv_format]
+    parts = (
+        f"d{qk}" if qk == v else f"d{qk}x{v}",
+        *((format_name,) if kv_format else ()),
+        *(("shared",) if kind.shared else ()),
+        f"m{16 * shape.all_row_blocks}n{_KEYS * shape.tiles}",
+    )
     return _instance(
         dtype,
-        name=f"d{dims}_m{16 * row_blocks}n{_KEYS}",
+        name="_".join(parts),
         header="attention_decode",
-        entry=f"attention_decode<{_ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, {row_blocks}>",
-        key=(("head_dim_qk", head_dim_qk), ("head_dim_v", head_dim_v), ("row_blocks", row_blocks)),
+        entry=f"attention_decode<Shape<{_ELEMENTS[dtype]}, Format::{format_name}, {qk}, {v}, {shape.row_blocks}, "
+        f"{shape.waves}, {shape.tiles}, {str(kind.shared).lower()}>>",
+        key=(
+            ("head_dim_qk", qk),
+            ("head_dim_v", v),
+            ("row_blocks", shape.all_row_blocks),
+            ("kv_format", kv_format),
+            ("shared", int(kind.shared)),
+        ),
         align_bytes=16,
-        block=64,
-        tile=(16 * row_blocks, _KEYS, groups),
+        block=64 * shape.waves,
+        tile=(16 * shape.all_row_blocks, _KEYS, shape.groups),
     )
 
 
-def _second_pass(dtype):
+def _second_pass(dtype, widest):
     return _instance(
         dtype,
-        name="reduce",
+        name=f"reduce_d{widest}",
         header="attention_decode_reduce",
-        entry=f"attention_decode_reduce<{_ELEMENTS[dtype]}>",
-        key=(),
+        entry=f"attention_decode_reduce<{_ELEMENTS[dtype]}, {widest // 64}>",
+        key=(("head_dim_v", widest),),
         align_bytes=2,
         block=256,
         tile=(1, 0, 0),
@@ -120,13 +179,13 @@ def _instances(arch):
     if arch != "gfx950":  # 16x16x32 matrix instructions, ds_read_tr and 16-byte copies to LDS
         return ()
     first = (
-        _pass_over_keys(dtype, head_dim_qk, head_dim_v, row_blocks, groups)
+        _pass_over_keys(dtype, kind, kv_format, shape)
         for dtype in _ELEMENTS
-        for head_dim_qk, head_dim_v, most, groups in _CLASSES
-        for row_blocks in _ROW_BLOCKS
-        if row_blocks <= most
+        for kind in _CLASSES
+        for kv_format in kind.formats
+        for shape in kind.shapes
     )
-    return tuple(first) + tuple(_second_pass(dtype) for dtype in _ELEMENTS)
+    return tuple(first) + tuple(_second_pass(dtype, widest) for dtype in _ELEMENTS for widest in _WIDEST_VALUES)
 
 
 OPERATOR = Operator(
@@ -136,6 +195,21 @@ OPERATOR = Operator(
     key_fields=_KEY_FIELDS,
     instances=_instances,
     tables=(
-        Table("head_dims", "X(D, Dv, most row blocks) of each pair of head dims.", tuple(row[:3] for row in _CLASSES)),
+        Table(
+            "classes",
+            "X(kv_format, D, Dv, shared, row blocks that have instances, a bit each: 1 << row blocks).",
+            tuple(
+                (
+                    kv_format,
+                    kind.head_dim_qk,
+                    kind.head_dim_v,
+                    int(kind.shared),
+                    sum(1 << shape.all_row_blocks for shape in kind.shapes),
+                )
+                for kind in _CLASSES
+                for kv_format in kind.formats
+            ),
+        ),
+        Table("widest_values", "X(Dv) of the instances of the second pass.", tuple((v,) for v in _WIDEST_VALUES)),
     ),
 )

@@ -34,8 +34,9 @@ typedef struct flydsl_aot_attention_decode_params {
   float scale;         /* as in attention_forward: no default, 0 is taken as 0 */
   flydsl_aot_tensor q; /* (B, Hq, Sq, D), fp16 or bf16; Sq from 0 to 16 */
   flydsl_aot_tensor
-      k; /* (B, Hkv, Sk, D), q's dtype; Hq a multiple of Hkv. Paged: (blocks, Hkv, block size, D) */
-  flydsl_aot_tensor v;   /* (B, Hkv, Sk, Dv), q's dtype. Paged: (blocks, Hkv, block size, Dv) */
+      k; /* (B, Hkv, Sk, D), q's dtype, e4m3 or e5m2; Hq a multiple of Hkv. Paged: (blocks, Hkv, block size, D) */
+  flydsl_aot_tensor
+      v; /* (B, Hkv, Sk, Dv), k's dtype. Paged: (blocks, Hkv, block size, Dv). May be part of k */
   flydsl_aot_tensor out; /* (B, Hq, Sq, Dv), q's dtype; may not overlap an input or itself */
   flydsl_aot_tensor lse; /* optional: (B, Hq, Sq), fp32, natural logarithm */
   flydsl_aot_mask
@@ -55,15 +56,23 @@ typedef struct flydsl_aot_attention_decode_params {
   float softcap;                  /* above 0: scores are capped as above; 0: not */
   flydsl_aot_tensor alibi_slopes; /* optional: (Hq) or (B, Hq), fp32 */
   flydsl_aot_tensor sinks;        /* optional: (Hq), fp32, as in attention_forward */
+  flydsl_aot_tensor
+      k_descale; /* what 8-bit k and v are multiplied by: optional, fp32, (1), (Hkv) or (B, Hkv), any axis of size 1
+                              broadcast; absent: 1 */
+  flydsl_aot_tensor v_descale;
 } flydsl_aot_attention_decode_params;
 /* Paged keys and values: the block size is a power of two (1, 16, 32, 64, 128, 256 and others), strides are free, so that a
  * cache stored as (blocks, block size, Hkv, D) is only other strides, and the pool may be of any size. Key j of sequence b is
  * row j % block size of block block_table[b, j / block size]. The last axis of block_table has stride 1. Numbers outside
  * [0, blocks) and lengths outside [0, longest] are clamped; no memory outside the tensors is touched, and no key or value
  * that no query sees is read.
- * D/Dv: 64/64, 128/128, 192/128, 256/256; others are refused (UNSUPPORTED_HEAD_DIM). The last axis of q, k, v and out has
+ * D and Dv: up to 256 each, multiples of 8; with 8-bit k and v up to 128, multiples of 16; and D up to 576 with Dv up to 512,
+ * 16-bit. Others are refused (UNSUPPORTED_HEAD_DIM). Memory is read once for both where v is the first Dv elements of k, as
+ * in MLA: D above 256, the same pointer, dtype and strides (a query without pointers tells enough workspace for either).
+ * 8-bit k and v are widened exactly to q's dtype; so bounds are q's. k_descale multiplies the scale, v_descale the output.
+ * Fields after sinks were added later: a struct_size that ends before them is accepted. The last axis of q, k, v and out has
  * stride 1; k and v are 16-byte aligned, in their pointers and in all other strides (NO_KERNEL otherwise); all else is
- * aligned to its element size. FP32, FP64 and 8-bit types are refused (UNSUPPORTED_DTYPE). B, Hq and Sk at most 2^30;
+ * aligned to its element size. FP32, FP64 and 8-bit q are refused (UNSUPPORTED_DTYPE). B, Hq and Sk at most 2^30;
  * B * Hq * Sq below 2^31, B * ceil(Sk / 32) * Hkv * ceil(Hq * Sq / Hkv / 16) below 2^32. More than 16 queries: attention_forward. */
 
 /* Whether the call would run, with which kernel and with how much workspace (for the current device's compute units; without

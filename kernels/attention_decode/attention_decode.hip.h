@@ -1,90 +1,85 @@
 // attention_decode, the pass over the keys: few queries, long sequences, bound by memory. Rules of the
 // result: include/flydsl_aot/attention_decode.h.
 //
-// A work-group is one wave and works alone. The rows of a matrix product are the queries of all heads
-// that share a key head. A step is 32 keys:
+// The rows of a matrix product are the queries of all heads that share a key head. A work-group, mostly
+// of one wave, works alone. A step is a tile of 32 keys, or several:
 //
-//   wait for K | S^T = K Q^T | copy K of tile + 2 there | softmax | wait for V | O^T += V^T P^T | copy V of tile + 2
+//   wait for K | S^T = K Q^T | copy K of step + 2 there | softmax | wait for V | O^T += V^T P^T | copy V of step + 2
 //
-// so that three to four tiles' copies are always on their way. The segments' results are put together
-// by attention_decode_reduce.hip.h.
+// so that three to four steps' copies are always on their way. Where values are the first elements of the
+// keys there is one copy for both, after the second product. Several waves have rows of their own, share
+// the tiles and meet where buffers change hands. The segments' results are put together by
+// attention_decode_reduce.hip.h.
 #pragma once
 
+#include "attention_decode/operands.hip.h"
 #include "attention_decode/partial.hip.h"
 #include "attention_decode/scores.hip.h"
 #include "attention_decode/staging.hip.h"
 #include "attention_decode/weights.hip.h"
-#include "common/memory.hip.h"
-#include "common/mfma.hip.h"
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim_qk, int head_dim_v, int row_blocks>
-struct Segment {
-  using Source = Stager<head_dim_qk, head_dim_v>;
-  using Keys = typename Source::Keys;
-  using Values = typename Source::Values;
-  static constexpr int k_copies = Keys::copies, v_copies = Values::copies;
-  static constexpr int blocks = head_dim_v / 16, score_steps = head_dim_qk / 32;
+// The buffers that a step uses.
+struct Buffers {
+  lds_ptr<char> keys, values;
+};
 
-  u32 lane;
+template <class S>
+struct Segment {
+  using Element = typename S::Element;
+  static constexpr int row_blocks = S::row_blocks, tiles = S::tiles;
+  static constexpr int k_copies = S::k_copies, v_copies = S::v_copies;
+
+  u32 lane, first_row;  // first_row: of this wave, in the tile of rows
   Sequence sequence;
-  Source source;
+  Stager<S> source;
   u32 rows;       // of the pair in this tile of rows
   u32 tile, end;  // of the sequence
-  float c;
-  u32x4 q[row_blocks][score_steps];
+  bool terms_wanted;
+  float c, factor;  // of products: the scale's sign, and what 8-bit keys are multiplied by
+  u32x4 q[row_blocks][S::score_steps];
   RowTerms terms[row_blocks];
   RowState state[row_blocks];
-  f32x4 o[row_blocks][blocks] = {};
+  f32x4 o[row_blocks][S::value_blocks] = {};
 
-  FLYDSL_DEVICE Segment(u32 batch, u32 pair, u32 tile, u32 end, const Sequence &sequence, u32 lane)
+  FLYDSL_DEVICE Segment(u32 batch, u32 pair, u32 tile, u32 end, const Sequence &sequence, u32 lane,
+                        u32 wave)
       : lane(lane),
+        first_row(wave * S::rows_of_wave),
         sequence(sequence),
-        source(batch, pair / fresh_arguments()->row_tiles, sequence, lane),
+        source(batch, pair / fresh_arguments()->row_tiles, sequence, lane, wave),
         tile(tile),
         end(end),
-        c(weight_factor()) {
+        terms_wanted(has_terms()),
+        c(weight_factor()),
+        factor(product_factor(batch, source.kv_head)) {
     source.start(tile);
     const Arguments args = fresh_arguments();
-    const u32 first_row = pair % args->row_tiles * (16 * row_blocks);
-    const u32 left = args->heads_per_kv * static_cast<u32>(args->seq_q) - first_row;
-    rows = left < 16 * row_blocks ? left : 16 * row_blocks;
+    const u32 first = pair % args->row_tiles * rows_of_tile;
+    const u32 left = args->heads_per_kv * static_cast<u32>(args->seq_q) - first;
+    rows = left < rows_of_tile ? left : rows_of_tile;
 #pragma unroll
     for (int block = 0; block < row_blocks; ++block) {
       // Rows past the last repeat it and are not stored.
-      const u32 row = 16 * block + lane % 16;
-      const Row at(batch, source.kv_head, first_row + (row < rows ? row : rows - 1));
+      const u32 row = first_row + 16 * block + lane % 16;
+      const Row at(batch, source.kv_head, first + (row < rows ? row : rows - 1));
       terms[block] = RowTerms(at, sequence);
-      const auto from = at.q() + lane / 16 * 16;
 #pragma unroll
-      for (int step = 0; step < score_steps; ++step)
-        q[block][step] = load_16_bytes(from + 64 * step);
+      for (int step = 0; step < S::score_steps; ++step)
+        q[block][step] = load_query<S>(at.q(), lane, step);
     }
   }
+  static constexpr u32 rows_of_tile = S::waves * S::rows_of_wave;
 
-  FLYDSL_DEVICE void scores(lds_ptr<const char> keys, f32x4 (&s)[row_blocks][2]) const {
-#pragma unroll
-    for (int step = 0; step < score_steps; ++step) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const u32x4 k = read_b128(keys + Keys::key_byte(lane, half, step));
-#pragma unroll
-        for (int block = 0; block < row_blocks; ++block)
-          s[block][half] =
-              mfma_16x16x32<Element>(k, q[block][step], step == 0 ? f32x4{} : s[block][half]);
-      }
-    }
-  }
-
-  FLYDSL_DEVICE u32x4 weights(int block, f32x4 (&s)[2]) {
+  // Of one tile, number `tile` of the sequence.
+  FLYDSL_DEVICE u32x4 weights(u32 tile, int block, f32x4 (&s)[2]) {
     const i32 begin = source.begin + static_cast<i32>(tile) * kKeysOfTile;
     const i32 lane_begin = begin + static_cast<i32>(lane / 16 * 4);
-    const float sign = fresh_arguments()->scale_sign;
-    s[0] *= sign;
-    s[1] *= sign;
+    s[0] *= factor;
+    s[1] *= factor;
     const auto key = [&](int i) { return lane_begin + 16 * (i / 4) + i % 4; };
-    if (has_terms()) {
+    if (terms_wanted) {
       float plain[8];
 #pragma unroll
       for (int i = 0; i < 8; ++i) plain[i] = s[i / 4][i % 4];
@@ -104,50 +99,75 @@ struct Segment {
     return weigh<Element>(s, c, lane, state[block], o[block]);
   }
 
-  // One tile, in `keys` and `values`. With `more` that of the tile after the next goes there too.
-  template <bool more>
-  FLYDSL_DEVICE void step(u32 odd, lds_ptr<char> keys, lds_ptr<char> values) {
-    wait_for_copies_but<more ? k_copies + 2 * v_copies : 0>();
-    f32x4 s[row_blocks][2];
-    scores(keys, s);
-    if constexpr (more) {
-      wait_for_reads();
-      source.copy_keys(odd, keys);
-    }
-    u32x4 p[row_blocks];
-#pragma unroll
-    for (int block = 0; block < row_blocks; ++block) p[block] = weights(block, s[block]);
-    if constexpr (more) wait_for_copies_but<2 * k_copies + v_copies>();
-#pragma unroll
-    for (int n = 0; n < blocks; ++n) {
-      const u32x2 low = read_transposed_b64(values + Values::value_byte(lane, 0, n));
-      const u32x2 high = read_transposed_b64(values + Values::value_byte(lane, 1, n));
-      const u32x4 v = {low[0], low[1], high[0], high[1]};
-#pragma unroll
-      for (int block = 0; block < row_blocks; ++block)
-        o[block][n] = mfma_16x16x32<Element>(v, p[block], o[block][n]);
-    }
-    if constexpr (more) {
-      wait_for_reads();
-      source.copy_values(odd, values);
-    }
-    ++tile;
+  // What all waves have done before it is done for each of them after it.
+  static FLYDSL_DEVICE void meet() {
+    if constexpr (S::waves > 1) barrier();
   }
 
-  // Tiles are fetched in twos, so one past the end may be: a tile of the next segment, or the last key
-  // over and over.
-  FLYDSL_DEVICE void run(lds_ptr<char> k0, lds_ptr<char> v0, lds_ptr<char> k1, lds_ptr<char> v1) {
-    source.copy_keys(0, k0);
-    source.copy_values(0, v0);
-    source.copy_keys(1, k1);
-    source.copy_values(1, v1);
-    while (FLYDSL_LIKELY(tile + 2 < end)) {
-      source.advance(tile + 2);
-      step<true>(0, k0, v0);
-      step<true>(1, k1, v1);
+  // The tiles in `buffers`, those of them that the segment has. With `more` those of the step after the
+  // next go there, too.
+  template <bool more>
+  FLYDSL_DEVICE void step(u32 odd, Buffers buffers) {
+    wait_for_copies_but<more ? k_copies + 2 * v_copies : 0>();
+    meet();
+    f32x4 s[tiles][row_blocks][2];
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+      multiply_keys<S>(buffers.keys + n * S::Keys::bytes, lane, q, s[n]);
+    if constexpr (more && !S::shared) {
+      wait_for_reads();
+      meet();
+      source.copy_keys(odd, buffers.keys);
     }
-    step<false>(0, k0, v0);
-    if (tile < end) step<false>(1, k1, v1);
+    if constexpr (!S::shared && tiles > 1) {
+      wait_for_copies_but<more ? 2 * k_copies + v_copies : 0>();
+      meet();
+    }
+#pragma unroll
+    for (int n = 0; n < tiles; ++n) {
+      if (n > 0 && tile + n >= end) break;
+      u32x4 p[row_blocks];
+#pragma unroll
+      for (int block = 0; block < row_blocks; ++block)
+        p[block] = weights(tile + n, block, s[n][block]);
+      if constexpr (!S::shared && tiles == 1) {
+        wait_for_copies_but<more ? 2 * k_copies + v_copies : 0>();
+        meet();
+      }
+#pragma unroll
+      for (int m = 0; m < S::value_blocks; ++m) {
+        const u32x4 v = read_values<S>(buffers.values + n * S::Values::bytes, lane, m);
+#pragma unroll
+        for (int block = 0; block < row_blocks; ++block)
+          o[block][m] = mfma_16x16x32<Element>(v, p[block], o[block][m]);
+      }
+    }
+    if constexpr (more) {
+      wait_for_reads();
+      meet();
+      if constexpr (S::shared)
+        source.copy_keys(odd, buffers.keys);
+      else
+        source.copy_values(odd, buffers.values);
+    }
+    tile += tiles;
+  }
+
+  // Steps are fetched in twos, so that tiles past the end may be: those of the next segment, or the last
+  // key over and over.
+  FLYDSL_DEVICE void run(Buffers even, Buffers odd) {
+    meet();  // the segment before may still be read
+    source.copy_keys(0, even.keys);
+    source.copy_values(0, even.values);
+    source.copy_keys(1, odd.keys);
+    source.copy_values(1, odd.values);
+    while (FLYDSL_LIKELY(tile + 2 * tiles < end)) {
+      source.advance(tile + 2 * tiles);
+      step<true>(0, even);
+      step<true>(1, odd);
+    }
+    step<false>(0, even);
+    if (tile < end) step<false>(1, odd);
   }
 
   FLYDSL_DEVICE void store(u32 slot) const {
@@ -155,29 +175,36 @@ struct Segment {
     for (int block = 0; block < row_blocks; ++block) {
       const float sum = sum_of_row(state[block].sum, lane);
       const float highest = max_of_row(state[block].highest, lane);
-      const u32 row = 16 * block + lane % 16;
+      const u32 row = first_row + 16 * block + lane % 16;
       if (row >= rows) continue;
       const u64 partial = partial_row(slot, row);
       if (lane < 16) *partial_head(partial) = f32x4{state[block].reference, sum, highest, 0.0f};
-      const auto to = partial_out(partial) + lane / 16 * 4;
+      const auto to = partial_out(partial);
+      const u32 head_dim = fresh_arguments()->head_dim_v;
 #pragma unroll
-      for (int n = 0; n < blocks; ++n) *(global_ptr<f32x4>)(to + 16 * n) = o[block][n];
+      for (int n = 0; n < S::value_blocks; ++n) {
+        const u32 element = 16 * n + lane / 16 * 4;
+        if (element < head_dim) *(global_ptr<f32x4>)(to + element) = o[block][n];
+      }
     }
   }
 };
 
-template <class Element, int head_dim_qk, int head_dim_v, int row_blocks>
+template <class S>
 FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &) {
-  using Keys = TileLayout<head_dim_qk>;
-  using Values = TileLayout<head_dim_v>;
+  constexpr u32 kKeyBytes = S::tiles * S::Keys::bytes;
+  constexpr u32 kValueBytes = S::shared ? 1024 : S::tiles * S::Values::bytes;
   // One array per buffer, each named by its own code (the loop is unrolled by two): only then does
   // clang 22 see which copies an LDS read has to wait for.
-  FLYDSL_SHARED static char k_even[Keys::bytes] __attribute__((aligned(256)));
-  FLYDSL_SHARED static char v_even[Values::bytes] __attribute__((aligned(256)));
-  FLYDSL_SHARED static char k_odd[Keys::bytes] __attribute__((aligned(256)));
-  FLYDSL_SHARED static char v_odd[Values::bytes] __attribute__((aligned(256)));
+  FLYDSL_SHARED static char k_even[kKeyBytes] __attribute__((aligned(1024)));
+  FLYDSL_SHARED static char v_even[kValueBytes] __attribute__((aligned(1024)));
+  FLYDSL_SHARED static char k_odd[kKeyBytes] __attribute__((aligned(1024)));
+  FLYDSL_SHARED static char v_odd[kValueBytes] __attribute__((aligned(1024)));
+  const Buffers even = {(lds_ptr<char>)k_even, (lds_ptr<char>)(S::shared ? k_even : v_even)};
+  const Buffers odd = {(lds_ptr<char>)k_odd, (lds_ptr<char>)(S::shared ? k_odd : v_odd)};
 
-  const u32 lane = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
+  const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
+  const u32 lane = item % kWaveLanes, wave = S::waves == 1 ? 0 : uniform(item / kWaveLanes);
   const u32 pairs = pairs_of_sequence();
   const Shares shares(count_tiles(0, lane).all * pairs, fresh_arguments()->workers);
   u32 unit = shares.begin(worker);
@@ -196,10 +223,8 @@ FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &)
       const u32 pair = offset / tiles, tile = offset % tiles;
       const u32 left = end - unit;
       const u32 tile_end = left < tiles - tile ? tile + left : tiles;
-      Segment<Element, head_dim_qk, head_dim_v, row_blocks> segment(batch, pair, tile, tile_end,
-                                                                    sequence, lane);
-      segment.run((lds_ptr<char>)k_even, (lds_ptr<char>)v_even, (lds_ptr<char>)k_odd,
-                  (lds_ptr<char>)v_odd);
+      Segment<S> segment(batch, pair, tile, tile_end, sequence, lane, wave);
+      segment.run(even, odd);
       segment.store(worker + batch * pairs + pair);
       offset += tile_end - tile;
       unit += tile_end - tile;

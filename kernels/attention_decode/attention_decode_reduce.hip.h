@@ -46,9 +46,9 @@ FLYDSL_DEVICE RowState total_state(const Partials &partials, u32 lane) {
   return total;
 }
 
-template <class Element>
-FLYDSL_DEVICE void finish_row(const DecodeRow<Element> &row, const RowState &state,
-                              float (&o)[DecodeRow<Element>::elements], u32 lane) {
+template <class Element, int elements>
+FLYDSL_DEVICE void finish_row(const DecodeRow<Element, elements> &row, const RowState &state,
+                              float (&o)[elements], u32 lane) {
   float sum = state.sum, reference = state.reference, factor = 1.0f;
   const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
   // The sink is one more weight, which meets no value.
@@ -70,11 +70,11 @@ FLYDSL_DEVICE void finish_row(const DecodeRow<Element> &row, const RowState &sta
   if (lane == 0) row.store_lse((empty ? row.sink : reference + log2(sum)) * kLn2);
 }
 
-template <class Element>
+// For head dims of values up to `elements` for each lane.
+template <class Element, int elements>
 FLYDSL_DEVICE void attention_decode_reduce(const flydsl_aot_attention_decode_kernarg &) {
   constexpr u32 kWaves = 4;
-  constexpr int kElements = DecodeRow<Element>::elements;
-  FLYDSL_SHARED static float quarters[kWaves][kElements][kWaveLanes];
+  FLYDSL_SHARED static float quarters[kWaves][elements][kWaveLanes];
 
   const Arguments args = fresh_arguments();
   const u32 number =
@@ -93,7 +93,7 @@ FLYDSL_DEVICE void attention_decode_reduce(const flydsl_aot_attention_decode_ker
                                         group_row % tile_rows, uniform(sequence.tiles()), lane);
   const RowState state = total_state(partials, lane);
 
-  float o[kElements] = {};
+  float o[elements] = {};
   const auto heads = partial_head(partials.at(0));
   const auto outs = partial_out(partials.at(0));
   const u32 head_dim = args->head_dim_v, slot_rows = args->rows_of_slot;
@@ -103,24 +103,24 @@ FLYDSL_DEVICE void attention_decode_reduce(const flydsl_aot_attention_decode_ker
     const float weight = exp2(heads[row][0] - state.reference);
     const auto from = outs + row * head_dim;
 #pragma unroll
-    for (int n = 0; n < kElements; ++n) {
+    for (int n = 0; n < elements; ++n) {
       // Lanes past the last element repeat it; they store nothing.
       const u32 element = lane + n * kWaveLanes;
       o[n] = fma(weight, from[element < head_dim ? element : head_dim - 1], o[n]);
     }
   }
 #pragma unroll
-  for (int n = 0; n < kElements; ++n) quarters[wave][n][lane] = o[n];
+  for (int n = 0; n < elements; ++n) quarters[wave][n][lane] = o[n];
   barrier();
   if (wave != 0) return;
 #pragma unroll
-  for (int n = 0; n < kElements; ++n) {
+  for (int n = 0; n < elements; ++n) {
     o[n] = 0.0f;
 #pragma unroll
     for (u32 from = 0; from < kWaves; ++from) o[n] += quarters[from][n][lane];
   }
   const Row row(batch, kv_head, group_row);
-  finish_row(DecodeRow<Element>(row, kv_head, sequence), state, o, lane);
+  finish_row(DecodeRow<Element, elements>(row, kv_head, sequence), state, o, lane);
 }
 
 }  // namespace flydsl::kernels

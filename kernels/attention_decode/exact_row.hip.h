@@ -3,18 +3,20 @@
 
 #include "attention_decode/scores.hip.h"
 #include "common/elements.hip.h"
+#include "common/float8.hip.h"
 #include "common/memory.hip.h"
 
 namespace flydsl::kernels {
 
-template <class Element>
+template <class Element, int elements_of_lane>
 struct DecodeRow {
-  static constexpr int elements = 4;  // a lane, of up to 256
+  static constexpr int elements = elements_of_lane;
   const Row &row;
   u32 kv_head;
   RowTerms terms;
   i32 first_key, last_key;
   float c, sink;
+  float of_products, of_values;  // factors
 
   FLYDSL_DEVICE DecodeRow(const Row &row, u32 kv_head, const Sequence &sequence)
       : row(row),
@@ -23,24 +25,35 @@ struct DecodeRow {
         first_key(terms.first_key),
         last_key(terms.last_key),
         c(weight_factor()),
-        sink(sink_of(row.head)) {}
+        sink(sink_of(row.head)),
+        of_products(product_factor(row.batch, kv_head)),
+        of_values(value_descale(row.batch, kv_head)) {}
 
   FLYDSL_DEVICE RowOffsets offsets(i32 key) const {
     return offsets_of(block_of(row.batch, key, static_cast<i32>(row.batch)), kv_head, key);
   }
+  static FLYDSL_DEVICE Format format() { return static_cast<Format>(fresh_arguments()->kv_format); }
   FLYDSL_DEVICE float score(i32 key) const {
     const Arguments args = fresh_arguments();
     const auto q = row.q(), k = (global_ptr<const char>)args->k + offsets(key).k;
-    const i32 bytes = 2 * static_cast<i32>(args->head_dim_qk);
+    const i32 head_dim = static_cast<i32>(args->head_dim_qk);
+    const Format stored = format();
     float score = 0.0f;
 #pragma unroll 1
-    for (i32 byte = 0; byte < bytes; byte += 16) {
-      const u32x4 a = load_16_bytes(q + byte), b = load_16_bytes(k + byte);
+    for (i32 element = 0; element < head_dim; element += 8) {
+      const u32x4 a = load_16_bytes(q + 2 * element);
+      u32x4 b;
+      if (stored == Format::wide) {
+        b = load_16_bytes(k + 2 * element);
+      } else {
+        const u32x2 bytes = load_8_bytes(k + element);
+        b = widened<Element>(u32x4{bytes[0], bytes[1], 0, 0}, stored);
+      }
 #pragma unroll
       for (int i = 0; i < 8; ++i)
         score = fma(element_of<Element>(a, i), element_of<Element>(b, i), score);
     }
-    score *= args->scale_sign;
+    score *= of_products;
     if (has_terms())
       add_score_terms(
           terms, 1, [&](int) -> float & { return score; }, [&](int) { return key; });
@@ -53,7 +66,9 @@ struct DecodeRow {
     const Arguments args = fresh_arguments();
     if (element >= args->head_dim_v) return 0.0f;
     const auto v = (global_ptr<const char>)args->v + offsets(key).v;
-    return to_float<Element>(((global_ptr<const u16>)v)[element]);
+    const Format stored = format();
+    if (stored == Format::wide) return to_float<Element>(((global_ptr<const u16>)v)[element]);
+    return pair_of_float8(((global_ptr<const u8>)v)[element], false, stored)[0];
   }
   FLYDSL_DEVICE void store(u32 element, float x) const {
     const Arguments args = fresh_arguments();
@@ -61,7 +76,7 @@ struct DecodeRow {
     const auto to = (global_ptr<typename Element::scalar>)args->out +
                     (row.batch * args->out_stride_b + row.head * args->out_stride_h +
                      row.query * args->out_stride_s);
-    to[element] = static_cast<typename Element::scalar>(x);
+    to[element] = static_cast<typename Element::scalar>(x * of_values);
   }
   FLYDSL_DEVICE void store_lse(float x) const {
     const Arguments args = fresh_arguments();

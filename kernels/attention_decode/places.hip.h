@@ -23,8 +23,8 @@ FLYDSL_DEVICE RowOffsets offsets_of(i32 block, u32 kv_head, i32 key) {
     entry = clamped(block, 0, args->last_block);
     row = key & ((i32{1} << args->block_shift) - 1);
   }
-  return {2 * (entry * args->k_stride_b + kv_head * args->k_stride_h + row * args->k_stride_s),
-          2 * (entry * args->v_stride_b + kv_head * args->v_stride_h + row * args->v_stride_s)};
+  return {entry * args->k_stride_b + kv_head * args->k_stride_h + row * args->k_stride_s,
+          entry * args->v_stride_b + kv_head * args->v_stride_h + row * args->v_stride_s};
 }
 
 // Row `row` of a pair is query `row % seq_q` of head `row / seq_q` of the key head's group.

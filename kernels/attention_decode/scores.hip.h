@@ -36,6 +36,22 @@ FLYDSL_DEVICE float weight_factor() {
   return has_terms() ? 1.0f : fresh_arguments()->scale_log2;
 }
 
+// What 8-bit keys or values of a head are multiplied by.
+FLYDSL_DEVICE float descale_of(const float *from, i64 element) {
+  return from ? ((global_ptr<const float>)from)[element] : 1.0f;
+}
+FLYDSL_DEVICE float value_descale(u32 batch, u32 kv_head) {
+  const Arguments args = fresh_arguments();
+  return descale_of(args->v_descale,
+                    batch * args->v_descale_stride_b + kv_head * args->v_descale_stride_h);
+}
+// What products are multiplied by before anything else: the scale's sign, and keys' descale.
+FLYDSL_DEVICE float product_factor(u32 batch, u32 kv_head) {
+  const Arguments args = fresh_arguments();
+  return args->scale_sign * descale_of(args->k_descale, batch * args->k_descale_stride_b +
+                                                            kv_head * args->k_descale_stride_h);
+}
+
 // `score(i)` and `key(i)` for i < count: the products and their keys.
 template <class Score, class Key>
 FLYDSL_DEVICE void add_score_terms(const RowTerms &row, int count, const Score &score,

@@ -1,12 +1,13 @@
-// Copies of tiles from global memory to LDS, two tiles ahead.
+// Copies of tiles from global memory to LDS, two steps ahead.
 //
-// A lane looks up one key of the next two tiles; the copies' lanes take the offsets from it. Keys past
-// the last one that any query sees repeat it: their scores are masked, and what no query sees is
-// never read.
+// A lane looks up one key of what its wave fetches in the next two steps; the copies' lanes take the
+// offsets from it. Keys past the last one that any query sees repeat it: their scores are masked, and
+// what no query sees is never read. Chunks past the end of a row, where its head dim is less than the
+// instance's, repeat its last one: queries are 0 there, and outputs are not stored.
 #pragma once
 
 #include "attention_decode/places.hip.h"
-#include "attention_decode/tile_layout.hip.h"
+#include "attention_decode/shape.hip.h"
 #include "common/lds.hip.h"
 
 namespace flydsl::kernels {
@@ -22,70 +23,94 @@ FLYDSL_DEVICE void wait_for_reads() {
   asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
 }
 
-template <int head_dim_qk, int head_dim_v>
+template <class S>
 struct Stager {
-  using Keys = TileLayout<head_dim_qk>;
-  using Values = TileLayout<head_dim_v>;
   u32 batch, kv_head, lane;
+  u32 carried, part;   // this wave's part of one of the step's tiles
   i32 begin, last;     // keys that any query sees
-  RowOffsets offsets;  // of this lane's key of the two tiles whose copies come next
-  i32 next_block;      // of this lane's key of the two tiles after those
+  RowOffsets offsets;  // of this lane's key of the two steps whose copies come next
+  i32 next_block;      // of this lane's key of the two steps after those
+  global_ptr<const char> k, v;
+  u32 last_k_chunk, last_v_chunk;  // of a row
 
-  FLYDSL_DEVICE Stager(u32 batch, u32 kv_head, const Sequence &sequence, u32 lane)
+  FLYDSL_DEVICE Stager(u32 batch, u32 kv_head, const Sequence &sequence, u32 lane, u32 wave)
       : batch(batch),
         kv_head(kv_head),
         lane(lane),
+        carried(wave / S::parts),
+        part(wave % S::parts),
         begin(sequence.begin()),
-        last(sequence.last()) {}
-
-  // This lane's key of tiles `tile` and `tile + 1`.
-  FLYDSL_DEVICE i32 key(u32 tile) const {
-    return smaller(begin + static_cast<i32>(tile) * kKeysOfTile + static_cast<i32>(lane), last);
+        last(sequence.last()) {
+    const Arguments args = fresh_arguments();
+    k = (global_ptr<const char>)args->k;
+    v = (global_ptr<const char>)args->v;
+    last_k_chunk = args->head_dim_qk * S::element_bytes / 16 - 1;
+    last_v_chunk = args->head_dim_v * S::element_bytes / 16 - 1;
   }
-  // The next copies are those of tiles `tile` and `tile + 1`; they were looked up, and those after them
+
+  // This lane's key of the steps that begin with tile `tile`: lanes below 32 have the first step's.
+  FLYDSL_DEVICE i32 key(u32 tile) const {
+    const u32 of_lane = tile + carried + lane / kKeysOfTile * S::tiles;
+    return smaller(begin + static_cast<i32>(of_lane * kKeysOfTile + lane % kKeysOfTile), last);
+  }
+  // The next copies are those of the two steps from `tile` on; they were looked up, and those after them
   // are now.
   FLYDSL_DEVICE void advance(u32 tile) {
     offsets = offsets_of(next_block, kv_head, key(tile));
     // Before the next number is on its way, so that it gets the same register: to move it to another
     // would be to wait for it, and for all copies before it.
     asm volatile("" : "+v"(offsets.k), "+v"(offsets.v));
-    next_block = block_of(batch, key(tile + 2), next_block);
+    next_block = block_of(batch, key(tile + 2 * S::tiles), next_block);
   }
   FLYDSL_DEVICE void start(u32 tile) {
     next_block = block_of(batch, key(tile), static_cast<i32>(batch));
     advance(tile);
   }
 
-  template <class Layout, class Permutation>
-  FLYDSL_DEVICE void copy(global_ptr<const char> from, i64 offset, u32 odd, lds_ptr<char> to,
-                          Permutation permutation) const {
+  template <class Layout>
+  FLYDSL_DEVICE void copy(global_ptr<const char> from, i64 offset, u32 last_chunk, u32 odd,
+                          lds_ptr<char> to) const {
+    constexpr int kCopies = Layout::copies / S::parts;
+    // As many at once as registers hold.
+    constexpr int kAtOnce = kCopies <= 18 ? kCopies : 12;
+    static_assert(kCopies % kAtOnce == 0, "all are copied");
     const u64 bits = static_cast<u64>(offset);
-    u32x2 row_offsets[Layout::copies];
+    // The same in all lanes; worked out here, or those of all copies would be kept, too.
+    u32 place_of_part = carried * Layout::bytes + part * kCopies * 1024;
+    asm volatile("" : "+s"(place_of_part));
+    to += place_of_part;
 #pragma unroll
-    for (int copy = 0; copy < Layout::copies; ++copy) {
-      const u32 source = 32 * odd + (64 * copy + lane) / Layout::chunks_of_row;
-      row_offsets[copy] = u32x2{from_lane(static_cast<u32>(bits), source),
-                                from_lane(static_cast<u32>(bits >> 32), source)};
-    }
-    // All of them before the first copy: clang 22 counts copies to LDS among the operations that lgkmcnt
-    // counts, which they are not, and would wait too little for what comes from other lanes.
+    for (int begin = 0; begin < kCopies; begin += kAtOnce) {
+      // Chunk of the tile. Worked out here, or patterns of all copies would be kept in registers; and not
+      // before the copies above, see below.
+      u32 first = (part * kCopies + begin) * kWaveLanes + lane;
+      asm volatile("" : "+v"(first)::"memory");
+      u32x2 row_offsets[kAtOnce];
 #pragma unroll
-    for (u32x2 &row_offset : row_offsets) asm volatile("" : "+v"(row_offset)::"memory");
+      for (int copy = 0; copy < kAtOnce; ++copy) {
+        const u32 source = kKeysOfTile * odd + (first + kWaveLanes * copy) / Layout::chunks_of_row;
+        row_offsets[copy] = u32x2{from_lane(static_cast<u32>(bits), source),
+                                  from_lane(static_cast<u32>(bits >> 32), source)};
+      }
+      // All of them before the first copy: clang 22 counts copies to LDS among the operations that lgkmcnt
+      // counts, which they are not, and would wait too little for what comes from other lanes.
 #pragma unroll
-    for (int copy = 0; copy < Layout::copies; ++copy) {
-      const u32 chunk = 64 * copy + lane, row = chunk / Layout::chunks_of_row;
-      copy_b128(to + 1024 * copy, from + bits_as<u64>(row_offsets[copy]) +
-                                      ((chunk % Layout::chunks_of_row) ^ permutation(row)) * 16);
+      for (u32x2 &row_offset : row_offsets) asm volatile("" : "+v"(row_offset)::"memory");
+#pragma unroll
+      for (int copy = 0; copy < kAtOnce; ++copy) {
+        const u32 chunk = first + kWaveLanes * copy, row = chunk / Layout::chunks_of_row;
+        const u32 place = chunk % Layout::chunks_of_row, stored = place ^ Layout::permutation(row);
+        copy_b128(to + 1024 * (begin + copy), from + bits_as<u64>(row_offsets[copy]) +
+                                                  (stored < last_chunk ? stored : last_chunk) * 16);
+      }
     }
   }
-  // `odd`: the second of the two tiles.
+  // `odd`: of the second of the two steps.
   FLYDSL_DEVICE void copy_keys(u32 odd, lds_ptr<char> to) const {
-    copy<Keys>((global_ptr<const char>)fresh_arguments()->k, offsets.k, odd, to,
-               [](u32 row) { return Keys::key_permutation(row); });
+    copy<typename S::Keys>(k, offsets.k, last_k_chunk, odd, to);
   }
   FLYDSL_DEVICE void copy_values(u32 odd, lds_ptr<char> to) const {
-    copy<Values>((global_ptr<const char>)fresh_arguments()->v, offsets.v, odd, to,
-                 [](u32 row) { return Values::value_permutation(row); });
+    if constexpr (!S::shared) copy<typename S::Values>(v, offsets.v, last_v_chunk, odd, to);
   }
 };
 

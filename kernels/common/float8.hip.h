@@ -18,15 +18,22 @@ FLYDSL_DEVICE f32x2 pair_of_float8(u32 bytes, bool high, Format format) {
               : __builtin_amdgcn_cvt_pk_f32_bf8(bytes, false);
 }
 
-// Two e4m3 elements of four as a pair of 16-bit ones, in one instruction: a scale of 1 makes it a conversion.
-template <class Element>
+// Two of four elements as a pair of 16-bit ones, in one instruction: a scale of 1 makes it a conversion.
+template <class Element, Format format = Format::e4m3>
 FLYDSL_DEVICE u32 widened_pair(u32 bytes, bool high) {
-  if constexpr (__is_same(Element, bf16)) {
+  static_assert(format != Format::wide, "of 8-bit elements");
+  if constexpr (__is_same(Element, bf16) && format == Format::e4m3) {
     return bits_as<u32>(high ? __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(bytes, 1.0f, true)
                              : __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(bytes, 1.0f, false));
-  } else {
+  } else if constexpr (__is_same(Element, bf16)) {
+    return bits_as<u32>(high ? __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(bytes, 1.0f, true)
+                             : __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(bytes, 1.0f, false));
+  } else if constexpr (format == Format::e4m3) {
     return bits_as<u32>(high ? __builtin_amdgcn_cvt_scalef32_pk_f16_fp8(bytes, 1.0f, true)
                              : __builtin_amdgcn_cvt_scalef32_pk_f16_fp8(bytes, 1.0f, false));
+  } else {
+    return bits_as<u32>(high ? __builtin_amdgcn_cvt_scalef32_pk_f16_bf8(bytes, 1.0f, true)
+                             : __builtin_amdgcn_cvt_scalef32_pk_f16_bf8(bytes, 1.0f, false));
   }
 }
 

@@ -20,6 +20,13 @@ FLYDSL_DEVICE u32x2 read_transposed_b64(lds_ptr<const char> from) {
   return bits_as<u32x2>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((lds_ptr<i16x4>)from));
 }
 
+// ds_read_b64_tr_b8: the same with bytes. Element n is byte l % 8 of what lane 2 n + (l / 8) % 2 named: an
+// 8 x 16 tile comes out transposed.
+FLYDSL_DEVICE u32x2 read_transposed_bytes_b64(lds_ptr<const char> from) {
+  using i32x2 = vec<int, 2>;
+  return bits_as<u32x2>(__builtin_amdgcn_ds_read_tr8_b64_v2i32((lds_ptr<i32x2>)from));
+}
+
 // 16 bytes a lane from global memory to LDS without passing registers. `to` is the same in all
 // lanes; lane l lands at to + 16 l. Both must be 16-byte aligned. Counts as a memory load (vmcnt).
 // `offset` bytes are added on both sides.

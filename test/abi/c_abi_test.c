@@ -83,7 +83,7 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
-SIZE(flydsl_aot_attention_decode_params, 1360);
+SIZE(flydsl_aot_attention_decode_params, 1648);
 FIELD(flydsl_aot_attention_decode_params, struct_size, 0);
 FIELD(flydsl_aot_attention_decode_params, scale, 4);
 FIELD(flydsl_aot_attention_decode_params, q, 8);
@@ -100,6 +100,8 @@ FIELD(flydsl_aot_attention_decode_params, max_seqlen_k, 1056);
 FIELD(flydsl_aot_attention_decode_params, softcap, 1064);
 FIELD(flydsl_aot_attention_decode_params, alibi_slopes, 1072);
 FIELD(flydsl_aot_attention_decode_params, sinks, 1216);
+FIELD(flydsl_aot_attention_decode_params, k_descale, 1360);
+FIELD(flydsl_aot_attention_decode_params, v_descale, 1504);
 
 SIZE(flydsl_aot_attention_forward_params, 2712);
 FIELD(flydsl_aot_attention_forward_params, struct_size, 0);

@@ -58,6 +58,15 @@ class Keys(unittest.TestCase):
         with self.assertRaises(ValueError):
             layout.functional_key(op, wide)
 
+DECODE_INSTANCES = (
+    [f"d{dim}_{tile}" for dim in (64, 128, "192x128", 256) for tile in ("m16n32", "m32n32")]
+    + [f"d{dim}_m64n64" for dim in (64, 128, "192x128")]
+    + ["d128_m128n128", "d256_m64n32", "d576x512_m64n32"]
+    + [f"d576x512_shared_{tile}" for tile in ("m16n32", "m32n32", "m64n64")]
+    + [f"d{dim}_{stored}_{tile}" for dim in (64, 128) for stored in ("e4m3", "e5m2") for tile in ("m16n32", "m32n32")]
+    + ["reduce_d256", "reduce_d512"]
+)
+
 
 class Manifest(unittest.TestCase):
     def setUp(self):
@@ -108,8 +117,7 @@ class Manifest(unittest.TestCase):
         expected = {
             f"attention_decode_{dtype}_{instance}"
             for dtype in ("bf16", "fp16")
-            for instance in ("d64_m16n32", "d64_m32n32", "d64_m64n32", "d128_m16n32", "d128_m32n32", "d192x128_m16n32",
-                             "d192x128_m32n32", "d256_m16n32", "d256_m32n32", "reduce")
+            for instance in DECODE_INSTANCES
         }
         self.assertEqual({name for name in names if name.startswith("attention_decode_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}

@@ -22,12 +22,14 @@ class AttentionDecode : public ::testing::Test {
 
 std::string expected_kernel(const AttentionCase &c) {
   const int64_t rows = c.heads_q / c.heads_kv * c.seq_q;
-  const int64_t most = c.head_dim == 64 ? 64 : 32;
-  const int64_t tile = rows <= 16 ? 16 : rows <= 32 ? 32 : most;
+  const int64_t most = c.head_dim == 128 ? 128 : 64;
+  int64_t tile = 16;
+  while (tile < most && tile < rows) tile *= 2;
   std::string dims = std::to_string(c.head_dim);
   if (c.value_dim() != c.head_dim) dims.append("x").append(std::to_string(c.value_dim()));
+  const int64_t keys = tile <= 32 || c.head_dim == 256 ? 32 : tile;
   return std::string("attention_decode_") + flydsl_aot_dtype_name(c.dtype) + "_d" + dims + "_m" +
-         std::to_string(tile) + "n32";
+         std::to_string(tile) + "n" + std::to_string(keys);
 }
 
 // Every instance, rows that fill its tiles or not, and more rows than one tile has.
@@ -35,7 +37,7 @@ TEST_F(AttentionDecode, EveryInstance) {
   constexpr int64_t kDims[][2] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}};
   for (const flydsl_aot_dtype dtype : {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16}) {
     for (const auto &[head_dim, value_dim] : kDims) {
-      for (const int64_t group : {1, 5, 8, 24}) {
+      for (const int64_t group : {1, 5, 8, 20, 24}) {
         AttentionCase c;
         c.dtype = dtype;
         c.head_dim = head_dim;
@@ -43,7 +45,7 @@ TEST_F(AttentionDecode, EveryInstance) {
         c.batches = 2;
         c.heads_kv = 2;
         c.heads_q = 2 * group;
-        c.seq_q = group == 24 ? 3 : group == 8 ? 4 : 1;
+        c.seq_q = group == 24 ? 3 : group == 20 ? 2 : group == 8 ? 4 : 1;
         c.seq_k = random_.between(65, 200);
         c.mask = causal_bottom_right();
         c.scale = 1 / std::sqrt(static_cast<float>(head_dim));
@@ -248,7 +250,7 @@ TEST_F(AttentionDecode, Refusals) {
   c.fill_random(random_);
   EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_SIZE);
   c = good;
-  c.head_dim = 80;
+  c.head_dim = 84;
   c.fill_random(random_);
   EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_HEAD_DIM);
   c = good;

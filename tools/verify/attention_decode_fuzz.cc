@@ -12,7 +12,7 @@ namespace {
 struct HeadDims {
   int64_t qk, v;
 };
-constexpr HeadDims kHeadDims[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}};
+constexpr HeadDims kHeadDims[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}, {576, 512}};
 constexpr int64_t kMostQueries = 16;
 
 class Line : public FuzzLine {
@@ -41,13 +41,25 @@ class Line : public FuzzLine {
       heads_q_ = random().between(1, 8);
       seq_k_ = random().between(1, 120);
     }
-    const HeadDims &dims = kHeadDims[random().below(std::size(kHeadDims))];
+    float8_ = chance(0.25);
+    HeadDims dims = kHeadDims[random().below(float8_ ? 2 : std::size(kHeadDims))];
+    if (chance(0.3)) {  // less than the kernel's, in steps of 16 bytes
+      const int64_t step = float8_ ? 16 : 8;
+      dims = {random().between(1, dims.qk / step) * step,
+              random().between(1, dims.v / step) * step};
+    }
+    values_of_keys_ = !float8_ && dims.v <= dims.qk && chance(dims.qk > 256 ? 0.6 : 0.05);
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);
     number("sq", seq_q_);
     number("d", dims.qk);
     number("dv", dims.v);
+    if (float8_) {
+      set("kv_dtype", one_of({"e4m3", "e5m2"}));
+      set("k_descale", one_of({"none", "one", "h", "bh"}));
+      set("v_descale", one_of({"none", "one", "h", "bh"}));
+    }
     set("lse", chance(0.8) ? "yes" : "no");
     if (chance(0.15)) set("scale", one_of({"1", "-0.1", "0", "0.02", "0.5"}));
   }
@@ -92,25 +104,30 @@ class Line : public FuzzLine {
   void values() {
     if (chance(0.1)) set("q", one_of({"0", "int", "normal*20"}));
     if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
-    if (chance(0.1)) set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
+    if (values_of_keys_)
+      set("v", "k");
+    else if (chance(0.1))
+      set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
     const bool hidden = chance(0.5);
     if (hidden) set("nan_hidden", "yes");
     if (chance(0.15)) {
-      set(one_of({"nan_k", "nan_v", "nan_v_channel"}), std::to_string(random().between(1, 3)));
+      set(values_of_keys_ ? "nan_k" : one_of({"nan_k", "nan_v", "nan_v_channel"}),
+          std::to_string(random().between(1, 3)));
     } else if (!hidden && !paged_) {
       zero("k", "bhs", 0.1);
-      zero("v", "bhs", 0.1);
+      if (!values_of_keys_) zero("v", "bhs", 0.1);
     }
     zero("q", "bhs", 0.1);
     for (const char *tensor : {"q", "out", "lse"}) place(tensor);
     // Aligned to 16 bytes.
-    for (const char *tensor : {"k", "v"}) place(tensor, {"bshd", "random16", "slack"});
+    place("k", {"bshd", "random16", "slack"});
+    if (!values_of_keys_) place("v", {"bshd", "random16", "slack"});
     if (chance(0.1)) set("repeat", "2");
   }
 
  private:
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool paged_ = false;
+  bool paged_ = false, float8_ = false, values_of_keys_ = false;
 };
 
 }  // namespace
