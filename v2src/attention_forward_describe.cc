@@ -62,27 +62,38 @@ bool is_nearly(int64_t head_dim, int64_t of_class) {
   return head_dim % 8 == 0 && of_class - head_dim < 32;
 }
 
-// Which kernels the problem is for, best first: those of just its head dims, those that take smaller ones
-// too, and the general ones of its head-dim class, which alone compute every feature.
+// Whether row tiles of 128 rows give each of 256 compute units the four work-groups that kernels of
+// "many rows" want there; with fewer, latencies show that more waves of fewer rows hide.
+bool has_many_rows(const Problem &problem) {
+  constexpr double kManyRows = 256 * 4 * 128;
+  return static_cast<double>(problem.seq_q) * static_cast<double>(problem.heads_q) *
+             static_cast<double>(problem.batches) >=
+         kManyRows;
+}
+
+// Which kernels the problem is for, best first: those of just its head dims, of many rows first if it has
+// them, those that take smaller ones too, and the general ones of its head-dim class, which alone compute every feature.
 void set_keys(const Problem &problem, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
-  const auto key_of = [&](uint64_t mask, bool general, bool float8, bool padded) {
+  const auto key_of = [&](uint64_t mask, bool general, bool float8, bool padded, bool many_rows) {
     return flydsl_aot_attention_forward_key(
         static_cast<uint64_t>(element_type(*problem.params)), static_cast<uint64_t>(dims->qk),
-        static_cast<uint64_t>(dims->v), mask, general, float8, padded);
+        static_cast<uint64_t>(dims->v), mask, general, float8, padded, many_rows);
   };
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
   if (!needs_general_instance(*problem.params)) {
     const uint64_t mask = left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
     const bool float8 = is_float8(*problem.params);
-    if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v)
-      keys[count++] = key_of(mask, false, float8, false);
+    if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v) {
+      if (has_many_rows(problem)) keys[count++] = key_of(mask, false, float8, false, true);
+      keys[count++] = key_of(mask, false, float8, false, false);
+    }
     if (is_nearly(problem.head_dim_qk, dims->qk) && is_nearly(problem.head_dim_v, dims->v))
-      keys[count++] = key_of(mask, false, float8, true);
+      keys[count++] = key_of(mask, false, float8, true, false);
   }
-  keys[count++] = key_of(0, true, false, false);
+  keys[count++] = key_of(0, true, false, false, false);
   key->functional_key = keys[0];
   key->fallbacks = count - 1;
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());

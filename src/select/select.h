@@ -18,7 +18,7 @@
 
 namespace flydsl::select {
 
-constexpr size_t kMaxKeys = 3;
+constexpr size_t kMaxKeys = 4;
 
 struct Problem {
   std::string_view op;

@@ -63,7 +63,7 @@ class Generate(unittest.TestCase):
             '#include "flydsl_aot_generated/attention_forward_kernarg.h"\n'
             "int main(void) {\n"
             '  printf("%016llx %d\\n",\n'
-            "         (unsigned long long)flydsl_aot_attention_forward_key(4, 128, 64, 1, 1, 1, 1),\n"
+            "         (unsigned long long)flydsl_aot_attention_forward_key(4, 128, 64, 1, 1, 1, 1, 1),\n"
             "         (int)sizeof(flydsl_aot_attention_forward_kernarg));\n"
             "  return 0;\n}\n"
         )
@@ -75,7 +75,7 @@ class Generate(unittest.TestCase):
             program = self.dir / "probe"
             subprocess.run([compiler, *flags, *language, str(source), "-o", str(program)], check=True)
             printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-            key = 4 | 128 << 8 | 64 << 20 | 1 << 32 | 7 << 36
+            key = 4 | 128 << 8 | 64 << 20 | 1 << 32 | 15 << 36
             self.assertEqual(printed, f"{key:016x} 608\n")
 
     def test_layout_and_abi_ids_follow_the_format_document(self):
@@ -85,7 +85,7 @@ class Generate(unittest.TestCase):
         text = layout.layout_text(OPERATOR)
         self.assertTrue(text.startswith("const void * q @0\nconst void * k @8\n"))
         self.assertIn("\nint64_t q_stride_b @40\n", text)
-        self.assertTrue(text.endswith("key mask 32 4\nkey general 36 1\nkey float8 37 1\nkey padded 38 1\n"))
+        self.assertTrue(text.endswith("key general 36 1\nkey float8 37 1\nkey padded 38 1\nkey many_rows 39 1\n"))
         layout_id = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         self.assertEqual(layout.layout_id(OPERATOR), layout_id)
         abi = f"attention_forward:{layout_id:016x}\nselection:1\n"

@@ -34,6 +34,7 @@ def main():
     manifest["kernels"] = [kernel for kernel in manifest["kernels"] if not by_hand(kernel["name"])]
     for row in manifest["selection"]:
         row["candidates"] = [one for one in row["candidates"] if not by_hand(one["kernel"])]
+    manifest["selection"] = [row for row in manifest["selection"] if row["candidates"]]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     manifest_path = out / "manifest.json"

@@ -34,7 +34,7 @@ inline archive::ArchiveSpec attention_spec() {
         archive::SelectionSpec row;
         row.op = "attention_forward";
         row.functional_key = flydsl_aot_attention_forward_key(static_cast<uint64_t>(dtype.number),
-                                                              dim, dim, mask, 0, 0, 1);
+                                                              dim, dim, mask, 0, 0, 1, 0);
         for (const char *kind : {"direct", "staged"}) {
           const std::string name = std::string("attention_forward_") + dtype.name + "_d" +
                                    std::to_string(dim) +
@@ -55,7 +55,7 @@ inline archive::ArchiveSpec attention_spec() {
       archive::SelectionSpec row;
       row.op = "attention_forward";
       row.functional_key =
-          flydsl_aot_attention_forward_key(static_cast<uint64_t>(dtype.number), qk, v, 0, 1, 0, 0);
+          flydsl_aot_attention_forward_key(static_cast<uint64_t>(dtype.number), qk, v, 0, 1, 0, 0, 0);
       const std::string dims =
           std::to_string(qk) + (qk == v ? std::string() : "x" + std::to_string(v));
       add_kernel(row, std::string("attention_forward_") + dtype.name + "_d" + dims + "_general", 1);

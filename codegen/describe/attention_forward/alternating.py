@@ -1,12 +1,13 @@
-"""Instances for long rows of head dim 64: two waves a SIMD whose matrix and vector phases take turns (alternating/)."""
+"""Instances for many rows of head dim 64: two waves a SIMD whose matrix and vector phases take turns (alternating/)."""
 
 from ..model import Instance
 from .keys import ELEMENTS, KEYS, LENGTHS, MASKS, key
 
 _HEAD_DIM = 64
 _ROWS = 128
-# mask -> rows from which they are faster; shorter problems fill the device better with smaller tiles.
-_FROM = {"none": 4096, "causal": 4096}
+# Of problems with many rows over all heads and sequences (v2src/attention_forward_describe.cc): mask -> rows of a
+# sequence from which they are faster.
+_FROM = {"none": 512, "causal": 1024}
 
 
 def _instance(dtype, mask):
@@ -14,8 +15,8 @@ def _instance(dtype, mask):
         name=f"attention_forward_{dtype}_d{_HEAD_DIM}_{mask}_alternating_m{_ROWS}n{KEYS}",
         header="attention_forward/alternating/attention_forward_alternating.hip.h",
         entry=f"alternating::attention_forward<{ELEMENTS[dtype]}, {_HEAD_DIM}, Mask::{mask}>",
-        key=key(dtype, _HEAD_DIM, _HEAD_DIM, mask=MASKS[mask]),
-        preference=-1,  # before all of exact.py
+        key=key(dtype, _HEAD_DIM, _HEAD_DIM, mask=MASKS[mask], many_rows=1),
+        preference=0,
         align_bytes=16,
         block=(128, 1, 1),
         tile=(_ROWS, KEYS, 0),

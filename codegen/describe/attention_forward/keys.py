@@ -10,6 +10,7 @@ KEY_FIELDS = (
     KeyField("general", 36, 1, "1: the general instance of the class"),
     KeyField("float8", 37, 1, "1: q, k and v are e4m3, descaled or not; 0 for the general instance"),
     KeyField("padded", 38, 1, "1: the instance takes head dims less by 8, 16 or 24 too; 0 for the general instance"),
+    KeyField("many_rows", 39, 1, "1: for problems with enough rows, over all heads and sequences, to fill the device"),
 )
 
 MASKS = {"none": 0, "causal": 1, "window": 2}

@@ -1,4 +1,4 @@
-// attention_forward for long rows of head dim 64: the formula and the rules of the result are those of
+// attention_forward for many rows of head dim 64: the formula and the rules of the result are those of
 // attention_forward.hip.h. Head dim 64 is bound by vector instructions (NOTES.md), so the schedule is for
 // the vector port to wait for nothing.
 //
@@ -101,12 +101,13 @@ struct Wave {
                    : "v"(k_lane), "n"(Layout::k_immediate((n - 8) / 4, n % 4)));
     }
   }
-  // Of the phase whose fragments end before `last`, all that are read ahead are in flight.
-  template <int n, int last>
+  // Of the phase whose fragments end before `last` those up to n + kAhead have been asked for, or up to the one
+  // before that.
+  template <int n, int last, bool all>
   FLYDSL_DEVICE void wait_for_fragment() {
     constexpr int younger = [] {
       int reads = 0;
-      for (int i = n + 1; i < last && i <= n + kAhead; ++i) reads += i < 8 ? 2 : 1;
+      for (int i = n + 1; i < last && i < n + kAhead + all; ++i) reads += i < 8 ? 2 : 1;
       return reads;
     }();
     __builtin_amdgcn_s_waitcnt(0xc07f | younger << 8);
@@ -127,12 +128,15 @@ struct Wave {
                               Beside beside) {
     each<last - first>([&](auto number) {
       constexpr int n = first + decltype(number)::value;
+      // The first product does not wait for the read that it could stand behind.
+      constexpr bool starts = n == first, reads = n + kAhead < last;
       slot();
-      if constexpr (n + kAhead < last) read_fragment<n + kAhead>(v_lane, k_lane);
-      wait_for_fragment<n, last>();
+      if constexpr (reads && !starts) read_fragment<n + kAhead>(v_lane, k_lane);
+      wait_for_fragment<n, last, !starts>();
       slot();
       multiply<n>(0, ring[n % (kAhead + 1)]);
       slot();
+      if constexpr (reads && starts) read_fragment<n + kAhead>(v_lane, k_lane);
       beside(Number<n>{});
       slot();
       multiply<n>(1, ring[n % (kAhead + 1)]);
@@ -153,7 +157,7 @@ struct Wave {
   FLYDSL_DEVICE void weigh() {
     // Packed instructions, two elements a slot, have to find the matrix unit free: first, before the other wave's
     // matrix phase, and before its instructions if it has begun.
-    constexpr int kPacked = 16, kHurry = 36;
+    constexpr int kPacked = 24, kHurry = 36;
     set_priority<kFirstPriority>();
     each<kPacked / 2>([&](auto number) {
       constexpr int w = 2 * decltype(number)::value, e = element_of<w>;
@@ -180,8 +184,7 @@ struct Wave {
     slot();
   }
   // Packed, at the end of the phase: when the other wave's matrix phase ends, too.
-  FLYDSL_DEVICE void add_weights() {
-    f32x2 sums[2];
+  FLYDSL_DEVICE void add_weights(f32x2 (&sums)[2]) {
     each<16>([&](auto number) {
       constexpr int n = decltype(number)::value;
 #pragma unroll
@@ -192,16 +195,19 @@ struct Wave {
         if constexpr (n > 0) by_now(sums[h]);
       }
     });
+  }
+  // Lanes whose rows' tile sum is too large.
+  FLYDSL_DEVICE u64 finish_sums(const f32x2 (&sums)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) half[h].tile_sum = sums[h][0] + sums[h][1];
+    const u64 exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum);
+    by_now(exceeding);
+    return exceeding;
   }
   // Rows whose tile sum is too large get another reference, and all that is relative to it a power of two. fp16 weights
   // may not even be finite: theirs move before the products that they are for. bf16 has the range of
   // fp32, so that its rows can wait until those products are done.
   static constexpr bool move_early = __is_same(Element, fp16);
-  FLYDSL_DEVICE u64 exceeding() const {
-    return ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum);
-  }
   FLYDSL_DEVICE void move_references() {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -242,18 +248,19 @@ struct Wave {
     slot();
     read_first<0>(v_lane, k_lane);
     slot();
-    add_weights();
-    slot();
-    const u64 too_large = exceeding();
-    by_now(too_large);
+    f32x2 sums[2];
+    add_weights(sums);
+    u64 exceeding = 0;
     if constexpr (move_early) {
-      if (FLYDSL_UNLIKELY(too_large != 0)) move_references();
+      exceeding = finish_sums(sums);
+      if (FLYDSL_UNLIKELY(exceeding != 0)) move_references();
     }
     set_priority<kMatrixPriority>();
     if constexpr (full) {
       products<0, 16>(v_lane, k_lane, [&](auto number) {
         constexpr int n = decltype(number)::value;
         if constexpr (n == 0) {
+          if constexpr (!move_early) exceeding = finish_sums(sums);
           half[0].sum += half[0].tile_sum;
           half[1].sum += half[1].tile_sum;
         }
@@ -265,6 +272,7 @@ struct Wave {
         if constexpr (line == 2 * lines) v_copies.next_tile(i + 2 < complete_tiles);
       });
     } else {
+      if constexpr (!move_early) exceeding = finish_sums(sums);
       half[0].sum += half[0].tile_sum;
       half[1].sum += half[1].tile_sum;
       if (i + 2 < tiles) copy_k(i + 2, now.k);
@@ -279,7 +287,7 @@ struct Wave {
     }
     set_priority<kVectorPriority>();
     if constexpr (!move_early) {
-      if (FLYDSL_UNLIKELY(too_large != 0)) move_references();
+      if (FLYDSL_UNLIKELY(exceeding != 0)) move_references();
     }
   }
 
