@@ -103,10 +103,11 @@ class Manifest(unittest.TestCase):
             for mask in ("none", "causal")
         }
         expected |= {
-            f"attention_forward_e4m3_{dtype}_d{dim}_{mask}_m256n64"
+            f"attention_forward_e4m3_{dtype}_d{dim}_{kind}"
             for dtype in ("bf16", "fp16")
             for dim in (64, 128)
-            for mask in ("none", "causal")
+            for kind in ("none_direct_m128n64", "causal_direct_m128n64", "window_direct_m128n64",
+                         "none_pipelined_m256n64", "causal_pipelined_m256n64")
         }
         expected |= {
             f"attention_forward_{dtype}_d{dims}_general_m128n64"

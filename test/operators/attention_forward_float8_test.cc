@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "test/support/attention_forward_case.h"
 #include "tools/verify/float16.h"
@@ -68,11 +69,12 @@ TEST(AttentionForwardFloat8, EveryValueIsWidenedExactly) {
 // The same in the instances for e4m3, whose fast path must do it: NaN codes, 0x7f and 0xff, are left out.
 TEST(AttentionForwardFloat8, E4m3InstancesWidenExactly) {
   for (const flydsl_aot_dtype dtype : {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16}) {
-    for (const int64_t dim : {64, 128}) {
+    for (const auto &[dim, rows] : {std::pair{64, 1}, {64, 4096}, {128, 1}, {128, 2048}}) {
       AttentionCase c;
       c.dtype = dtype;
       c.q_dtype = c.kv_dtype = FLYDSL_AOT_E4M3;
       c.head_dim = dim;
+      c.seq_q = rows;
       c.heads_q = c.heads_kv = 256 / dim;
       c.fill_q([](int64_t, int64_t, int64_t, int64_t) { return 0.0f; });
       c.fill_k([](int64_t, int64_t, int64_t, int64_t) { return 1.0f; });
@@ -83,8 +85,10 @@ TEST(AttentionForwardFloat8, E4m3InstancesWidenExactly) {
       c.fill_v([&](int64_t, int64_t h, int64_t, int64_t d) { return value(h * dim + d); });
       const AttentionResult result = check_attention(c);
       EXPECT_EQ(result.kernel, instance_name(c, false));
-      for (int64_t code = 0; code < 256; ++code)
-        EXPECT_EQ(to_float(dtype, result.out[static_cast<size_t>(code)]), value(code)) << code;
+      for (int64_t code = 0; code < 256; ++code) {
+        const int64_t first = code / dim * rows * dim + code % dim;  // of its head's first row
+        EXPECT_EQ(to_float(dtype, result.out[static_cast<size_t>(first)]), value(code)) << code;
+      }
     }
   }
 }

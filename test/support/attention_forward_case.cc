@@ -60,7 +60,10 @@ std::string family_name(const AttentionCase &c, const HeadDims &dims, bool windo
   const bool halves = dims.qk == dims.v && (dims.qk == 64 || dims.qk == 128);
   if (c.q_dtype != FLYDSL_AOT_DTYPE_INVALID || c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID) {
     const bool float8 = c.q_dtype == FLYDSL_AOT_E4M3 && c.kv_dtype == FLYDSL_AOT_E4M3;
-    return float8 && exact && halves && !window && !staged ? "e4m3" : "general";
+    if (!float8 || !exact || !halves || staged) return "general";
+    // codegen/describe/attention_forward/float8.py
+    const int64_t pipelined_from = (causal ? 2 : 1) * (dims.qk == 64 ? 4096 : 2048);
+    return !window && c.seq_q >= pipelined_from ? "pipelined" : "direct";
   }
   // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
   if (exact && (dims.qk == 128 || dims.qk == 192) && dims.v == 128 && !window && !staged &&
@@ -86,13 +89,13 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   const std::string mask = window ? "_window" : causal ? "_causal" : "_none";
   const std::string family = family_name(c, dims, window, causal, staged);
 
-  std::string name = family == "e4m3" ? "attention_forward_e4m3_" : "attention_forward_";
+  const bool float8 = family != "general" && c.q_dtype == FLYDSL_AOT_E4M3;
+  std::string name = float8 ? "attention_forward_e4m3_" : "attention_forward_";
   name += std::string(flydsl_aot_dtype_name(c.dtype)) + "_d" + std::to_string(dims.qk);
   if (dims.qk != dims.v) name.append("x").append(std::to_string(dims.v));
   if (family != "general") name += mask;
-  if (family != "e4m3") name.append("_").append(family);
-  const bool large_tile =
-      family == "e4m3" || family == "pipelined" || (family == "direct" && dims.v > 160);
+  name.append("_").append(family);
+  const bool large_tile = family == "pipelined" || (family == "direct" && dims.v > 160);
   return name + (large_tile ? "_m256n64" : "_m128n64");
 }
 

@@ -40,9 +40,12 @@ class Line : public FuzzLine {
       d = dv = 128;
     }
     e4m3_ = chance(0.08);
-    if (e4m3_) {  // what the instances for e4m3 serve, whose tiles have more rows
+    if (e4m3_) {  // what the instances for e4m3 serve, one in eight times those for many rows
       d = dv = one_of_numbers({64, 128});
-      seq_q_ = length(400);
+      const bool long_rows = chance(0.125);
+      if (long_rows) batches_ = heads_q_ = heads_kv_ = 1;
+      seq_q_ =
+          long_rows ? one_of_numbers({2048, 4096, 8192}) + random().between(0, 40) : length(400);
       seq_k_ = length(600);
     }
     chunks_ = !e4m3_ && !large && chance(0.08);

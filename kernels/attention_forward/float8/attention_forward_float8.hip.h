@@ -150,7 +150,7 @@ struct Wave {
   }
   FLYDSL_DEVICE u32x8 k_fragment(int n) const {
     const u32x4(&f)[2] = k_ring[n % (k_ahead + 1)];
-    return __builtin_shufflevector(f[0], f[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    return joined(f[0], f[1]);
   }
   FLYDSL_DEVICE u32x4 v_fragment(int n) const {
     const u32x2(&f)[2] = v_ring[n % (v_ahead + 1)];
@@ -444,6 +444,11 @@ struct Wave {
     half[1].sum = half[1].tile_sum;
   }
 
+  // `tile`, or the last complete one.
+  FLYDSL_DEVICE i32 complete_tile(i32 tile) const {
+    const i32 found = kernels::smaller(tile, complete_tiles - 1);
+    return found < 0 ? 0 : found;
+  }
   FLYDSL_DEVICE void prologue(Buffers even, Buffers odd) {
     copy_tile_k(0, even.k);
     load_tile_v(0, held);
@@ -472,8 +477,8 @@ struct Wave {
     });
     wait_for_accesses<0>();
     // Of the first tiles that step() fetches.
-    k_rows.start_at(3, complete_tiles);
-    v_rows.start_at(2, complete_tiles);
+    k_rows.start_at(complete_tile(3));
+    v_rows.start_at(complete_tile(2));
   }
   FLYDSL_DEVICE void last(Buffers now) {
     accumulate<false>(now.v + Values::v_lane(lane), [](auto, auto) {});

@@ -37,30 +37,36 @@ struct ValueTile : TileLayout<head_dim> {
 template <class Tile>
 struct Rows {
   static constexpr int lines_of_wave = Tile::lines / kWaves;
-  global_ptr<const char> base;  // this lane's part of row 0
+  global_ptr<const char> tensor;  // row 0
   i64 row_bytes;
-  i32 lane_row;  // row in the tile of this wave's first line
+  u32 wave, lane;
   global_ptr<const char>
-      next;  // this lane's part of that row, of the tile that is fetched next, if it is complete
+      next;  // this lane's part of its row in the wave's first line, of the tile that is fetched next, if it is complete
 
   FLYDSL_DEVICE Rows(global_ptr<const char> tensor, i64 row_bytes, u32 wave, u32 lane)
-      : base(tensor + lane % Tile::lanes_of_row * Tile::lane_bytes), row_bytes(row_bytes) {
-    lane_row = wave * lines_of_wave + lane / Tile::lanes_of_row * Tile::lines;
-  }
+      : tensor(tensor), row_bytes(row_bytes), wave(wave), lane(lane) {}
+
   // Where this lane's part of a line of tile `tile` is; past the last key, in the last one's row.
   template <bool complete>
   FLYDSL_DEVICE global_ptr<const char> address(i32 tile, int line, i32 seq_k) const {
     if constexpr (complete) return next + line * row_bytes;
-    return base + smaller(tile * kKeysOfTile + lane_row + line, seq_k - 1) * row_bytes;
+    return part(smaller(tile * kKeysOfTile + lane_row() + line, seq_k - 1));
   }
   // To the next tile, or not.
   FLYDSL_DEVICE void advance(bool exists) {
     next += exists ? kKeysOfTile * row_bytes : 0;
     asm volatile("" ::"v"(next));  // not later than here
   }
-  FLYDSL_DEVICE void start_at(i32 tile, i32 complete_tiles) {
-    const i32 found = smaller(tile, complete_tiles - 1);
-    next = base + (i64{kKeysOfTile} * (found < 0 ? 0 : found) + lane_row) * row_bytes;
+  FLYDSL_DEVICE void start_at(i32 tile) { next = part(i64{kKeysOfTile} * tile + lane_row()); }
+
+ private:
+  // Computed anew where they are needed: registers are scarce.
+  FLYDSL_DEVICE i32 lane_row() const {
+    return static_cast<i32>(wave * lines_of_wave +
+                            computed_here(lane) / Tile::lanes_of_row * Tile::lines);
+  }
+  FLYDSL_DEVICE global_ptr<const char> part(i64 row) const {
+    return tensor + row * row_bytes + computed_here(lane) % Tile::lanes_of_row * Tile::lane_bytes;
   }
 };
 

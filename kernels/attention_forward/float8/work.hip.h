@@ -6,6 +6,11 @@
 
 namespace flydsl::kernels::float8 {
 
+template <bool truth>
+struct Truth {
+  static constexpr bool value = truth;
+};
+
 template <Mask mask>
 struct Work : Problem<mask> {
   FLYDSL_DEVICE global_ptr<const char> q_row(i32 row) const {
