@@ -17,8 +17,7 @@ constexpr module::KernargContract kContract = {FLYDSL_AOT_ATTENTION_FORWARD_KERN
 // order of work-groups, which goes on where one is free.
 Status grid_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
                LinearTiles *tiles) {
-  FLYDSL_RETURN_IF_ERROR(
-      linear_tiles(problem.seq_q, problem.batches, problem.heads_q, entry.tile[0], tiles));
+  FLYDSL_RETURN_IF_ERROR(tiles_of(problem, entry.tile[0], tiles));
   if (entry.tile[2] == 0) return {};
   tiles->grid_y = 1;
   if (compute_units != 0 && !differing_lengths(*problem.params))

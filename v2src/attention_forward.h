@@ -63,6 +63,9 @@ struct Problem : Sizes {
 };
 Problem describe(const Params &params);
 
+// The grid, for row tiles of so many rows.
+Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles);
+
 Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles);
 
 }  // namespace flydsl::attention_forward

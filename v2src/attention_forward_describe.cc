@@ -165,4 +165,16 @@ Problem describe(const Params &params) {
   return problem;
 }
 
+Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles) {
+  const Params &params = *problem.params;
+  if (!differing_lengths(params))
+    return linear_tiles(problem.seq_q, problem.batches, problem.heads_q, tile_rows, tiles);
+  // Tiles of all sequences together: the device finds out whose each is (unequal_order.hip.h). Of packed
+  // ones each begins at most one tile more than its rows fill.
+  const int64_t rows = tile_rows;
+  int64_t all = problem.batches * ((problem.seq_q + rows - 1) / rows);  // checked: below 2^31
+  if (present(params.cu_seqlens_q)) all = std::min(all, problem.total_q / rows + problem.batches);
+  return linear_tiles(all * rows, 1, problem.heads_q, tile_rows, tiles);
+}
+
 }  // namespace flydsl::attention_forward

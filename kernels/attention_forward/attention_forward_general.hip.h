@@ -68,13 +68,19 @@ struct GeneralWave {
   FLYDSL_DEVICE void store() {
     float sum = sum_of_halves(state.sum), reference = state.reference, factor = 1.0f;
     const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
-    // The sink is one more weight, which meets no value.
+    // The sink is one more weight, which meets no value. What it scales the others by goes to O in two
+    // factors: one alone would underflow where the sink is 2^126 times the largest weight.
     const float sink = sink_of(work);
     const bool has_sink = !(sink == -kInfinity);
     if (has_sink) {
       reference = larger(state.reference, sink);
-      factor = exp2(state.reference - reference);
-      sum = fma(sum, factor, exp2(sink - reference));
+      factor = exp2((state.reference - reference) * 0.5f);
+      sum = fma(sum, factor * factor, exp2(sink - reference));
+#pragma unroll
+      for (int block = 0; block < head_dim_v / 32; ++block) {
+#pragma unroll
+        for (int i = 0; i < 16; ++i) o[block][i] *= factor;
+      }
     }
     const float scale = fresh_arguments()->dropout_scale * value_descale(work);
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.

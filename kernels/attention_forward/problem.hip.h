@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attention_forward/head.hip.h"
-#include "attention_forward/work_order.hip.h"
+#include "attention_forward/unequal_order.hip.h"
 
 namespace flydsl::kernels {
 
@@ -43,13 +43,17 @@ FLYDSL_DEVICE WorkNumber work_number(u32 grid_x, u32 heads, u32 batches) {
 template <Mask mask>
 FLYDSL_DEVICE bool find_item(Problem<mask> &work, u32 number, i32 rows) {
   const Arguments args = fresh_arguments();
-  const WorkItem item =
-      work_item<mask == Mask::causal>(number, args->heads_q, args->batches, args->row_tiles);
-  if (item.row_tile >= args->row_tiles) return false;
+  WorkItem item;
+  if (unequal_lengths()) {
+    if (!find_unequal_item(number, rows, item, work)) return false;
+  } else {
+    item = work_item<mask == Mask::causal>(number, args->heads_q, args->batches, args->row_tiles);
+    if (item.row_tile >= args->row_tiles) return false;
+    static_cast<Sequence &>(work) = sequence_of(item.batch);
+  }
   work.batch = item.batch;
   work.head = item.head;
   work.kv_head = item.head / static_cast<u32>(args->heads_per_kv);
-  static_cast<Sequence &>(work) = sequence_of(item.batch);
   work.first_row = static_cast<i32>(item.row_tile) * rows;
   return work.first_row < work.seq_q;
 }

@@ -34,9 +34,11 @@ struct Sequence {
 struct Span {
   i32 begin, length;
 };
+template <bool of_lane>
 FLYDSL_DEVICE Span span_of(u32 batch, const i32 *starts, const i32 *used, i32 longest, i32 total) {
   const auto number = [](const i32 *from, u32 index) {
-    return static_cast<i32>(uniform(static_cast<u32>(((global_ptr<const i32>)from)[index])));
+    const i32 value = ((global_ptr<const i32>)from)[index];
+    return of_lane ? value : static_cast<i32>(uniform(static_cast<u32>(value)));
   };
   Span span = {0, longest};
   if (starts) {
@@ -48,10 +50,14 @@ FLYDSL_DEVICE Span span_of(u32 batch, const i32 *starts, const i32 *used, i32 lo
   return span;
 }
 
+// `of_lane`: each lane has a sequence of its own.
+template <bool of_lane = false>
 FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
   const Arguments args = fresh_arguments();
-  const Span q = span_of(batch, args->cu_seqlens_q, args->seqused_q, args->seq_q, args->total_q);
-  const Span k = span_of(batch, args->cu_seqlens_k, args->seqused_k, args->seq_k, args->total_k);
+  const Span q =
+      span_of<of_lane>(batch, args->cu_seqlens_q, args->seqused_q, args->seq_q, args->total_q);
+  const Span k =
+      span_of<of_lane>(batch, args->cu_seqlens_k, args->seqused_k, args->seq_k, args->total_k);
   Sequence sequence = {q.begin, k.begin, q.length, k.length, 0, -q.length, k.length};
   if (args->bottom_right) sequence.diagonal = k.length - q.length;
   const auto shift = [&](i64 bound) {
@@ -60,6 +66,12 @@ FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
   if (args->window_left >= 0) sequence.low = shift(-i64{args->window_left});
   if (args->window_right >= 0) sequence.high = shift(args->window_right);
   return sequence;
+}
+
+// Whether lengths may differ from sequence to sequence.
+FLYDSL_DEVICE bool unequal_lengths() {
+  const Arguments args = fresh_arguments();
+  return args->cu_seqlens_q || args->seqused_q || args->cu_seqlens_k || args->seqused_k;
 }
 
 }  // namespace flydsl::kernels

@@ -1,4 +1,4 @@
-// Which tile a work-group computes.
+// Which tile a work-group computes where all sequences are equally long (others: unequal_order.hip.h).
 //
 // The hardware hands work-group i to XCD i % 8, and each XCD has an L2 of its own. Whole heads are
 // dealt to the XCDs, so that the work-groups that run on one at a time share keys and values; heads

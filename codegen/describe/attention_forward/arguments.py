@@ -26,7 +26,7 @@ _EVERY_INSTANCE = (
         Argument("int32_t", "window_right", "in [0, 2^30], or -1: unlimited"),
         Argument("uint32_t", "bottom_right", "1: bounds count from key i + seq_k - seq_q, 0: from key i"),
         Argument("uint32_t", "grid_x"),
-        Argument("uint32_t", "row_tiles", "ceil(seq_q / tile[0])"),
+        Argument("uint32_t", "row_tiles", "ceil(seq_q / tile[0]); of all sequences together, and maybe more, when they differ"),
         Argument("float", "scale_log2", "|scale| * log2(e), > 0; 1 when scale is 0"),
         Argument("uint32_t", "q_and", "applied to each pair of q values; 0 when scale is 0"),
         Argument("uint32_t", "q_xor", "then this; 0x80008000 when scale is negative"),

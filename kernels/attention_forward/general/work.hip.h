@@ -56,14 +56,22 @@ struct GeneralWork : Head {
 // False when there is nothing to do for the work-group's number.
 FLYDSL_DEVICE bool find_general_work(GeneralWork &work) {
   const Arguments args = fresh_arguments();
-  const WorkNumber number = work_number(args->grid_x, args->heads_q, args->batches);
-  if (number.row_tile >= args->row_tiles) return false;
-  work.batch = number.batch;
-  work.head = number.head;
-  work.kv_head = number.head / static_cast<u32>(args->heads_per_kv);
-  static_cast<Sequence &>(work) = sequence_of(number.batch);
-  // Longest first where a right bound makes lengths differ (problem.hip.h); any order is right.
-  work.first_row = static_cast<i32>(args->row_tiles - 1 - number.row_tile) * kRowsOfWorkGroup;
+  WorkItem item;
+  if (unequal_lengths()) {
+    const u32 number =
+        __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
+    if (!find_unequal_item(number, kRowsOfWorkGroup, item, work)) return false;
+  } else {
+    const WorkNumber number = work_number(args->grid_x, args->heads_q, args->batches);
+    if (number.row_tile >= args->row_tiles) return false;
+    // Longest first where a right bound makes lengths differ (problem.hip.h); any order is right.
+    item = {number.head, number.batch, args->row_tiles - 1 - number.row_tile};
+    static_cast<Sequence &>(work) = sequence_of(item.batch);
+  }
+  work.batch = item.batch;
+  work.head = item.head;
+  work.kv_head = item.head / static_cast<u32>(args->heads_per_kv);
+  work.first_row = static_cast<i32>(item.row_tile) * kRowsOfWorkGroup;
   return work.first_row < work.seq_q;
 }
 
