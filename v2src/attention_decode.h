@@ -67,6 +67,7 @@ bool shares_values(const Params &params, bool query);
 struct Plan {
   uint32_t workers;
   uint32_t row_tiles, rows_of_tile, rows_of_slot;
+  uint32_t waves_of_row;           // of the second pass
   uint64_t head_bytes, out_bytes;  // of the partial results
   LinearTiles grid, reduce_grid;
 };

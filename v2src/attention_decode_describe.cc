@@ -22,6 +22,8 @@ constexpr int64_t kWidestValues[] = {FLYDSL_AOT_ATTENTION_DECODE_WIDEST_VALUES(F
 
 constexpr int64_t kRowsOfBlock = 16;
 constexpr int64_t kKeysOfTile = 32;
+constexpr uint32_t kReduceWaves = 4;  // of a work-group of the second pass
+constexpr uint32_t kPartialsOfWave = 32;
 // Of an MI350X; for queries without a device.
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
 
@@ -220,7 +222,11 @@ Status plan_of(const Problem &problem, const archive::Entry &entry, uint32_t com
   plan->out_bytes =
       slots * plan->rows_of_slot * static_cast<uint64_t>(problem.head_dim_v) * sizeof(float);
   plan->grid = {plan->workers, 1, 0};
-  return linear_tiles(problem.seq_q, problem.batches, problem.heads_q, 1, &plan->reduce_grid);
+  // A wave for a row has 8 partials of D 128 and more on their way at once.
+  plan->waves_of_row =
+      plan->workers / static_cast<uint64_t>(pairs) < kPartialsOfWave ? 1 : kReduceWaves;
+  return linear_tiles(problem.batches * problem.heads_q * problem.seq_q, 1, 1,
+                      kReduceWaves / plan->waves_of_row, &plan->reduce_grid);
 }
 
 Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
@@ -264,6 +270,7 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   kernarg.rows_of_tile = plan.rows_of_tile;
   kernarg.rows_of_slot = plan.rows_of_slot;
   kernarg.workers = plan.workers;
+  kernarg.waves_of_row = plan.waves_of_row;
   kernarg.reduce_grid_x = plan.reduce_grid.grid_x;
   kernarg.window_left = window_bound(params.mask.left);
   kernarg.window_right = window_bound(params.mask.right);

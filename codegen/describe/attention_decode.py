@@ -40,6 +40,7 @@ _ARGUMENTS = (
     Argument("uint32_t", "rows_of_slot", "of a partial result: as many, or fewer if the pair has fewer"),
     Argument("uint32_t", "workers", "work-groups that share the keys"),
     Argument("uint32_t", "reduce_grid_x", "of the second pass"),
+    Argument("uint32_t", "waves_of_row", "of the second pass: 1 or 4"),
     Argument("int32_t", "window_left", "in [0, 2^30], or -1: unlimited"),
     Argument("int32_t", "window_right", "in [0, 2^30], or -1: unlimited"),
     Argument("uint32_t", "bottom_right", "1: bounds count from key i + keys - seq_q, 0: from key i"),

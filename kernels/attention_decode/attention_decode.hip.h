@@ -203,6 +203,7 @@ FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &)
   const Buffers even = {(lds_ptr<char>)k_even, (lds_ptr<char>)(S::shared ? k_even : v_even)};
   const Buffers odd = {(lds_ptr<char>)k_odd, (lds_ptr<char>)(S::shared ? k_odd : v_odd)};
 
+  fetch_arguments();
   const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
   const u32 lane = item % kWaveLanes, wave = S::waves == 1 ? 0 : uniform(item / kWaveLanes);
   const u32 pairs = pairs_of_sequence();

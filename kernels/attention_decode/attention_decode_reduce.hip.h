@@ -1,6 +1,6 @@
 // attention_decode, the second pass: the segments' partial results of one row, put together in the order
-// of the keys' shares, so always in the same. A work-group computes one row, its four waves a quarter
-// of the partials each.
+// of the keys' shares, so always in the same. A row is computed by a wave, or by all four of a work-group
+// where it has many partials.
 #pragma once
 
 #include "attention_decode/exact_row.hip.h"
@@ -27,28 +27,78 @@ FLYDSL_DEVICE Partials partials_of(u32 batch, u32 pair, u32 row, u32 tiles, u32 
   return {first + batch * pairs + pair, last - first + 1, row};
 }
 
-// RowState of all keys, the same in all lanes.
-FLYDSL_DEVICE RowState total_state(const Partials &partials, u32 lane) {
-  RowState total;
-#pragma unroll 1
-  for (u32 i = lane; i < partials.count; i += kWaveLanes) {
-    const f32x4 head = *partial_head(partials.at(i));
-    const float reference = larger(total.reference, head[0]);
-    total.sum =
-        fma(total.sum, exp2(total.reference - reference), head[1] * exp2(head[0] - reference));
-    total.reference = reference;
-    total.highest = larger(total.highest, head[2]);
+// What a lane has of a row: its RowState so far, and 4 neighbouring outputs, or `vectors` times 4, 256
+// apart.
+template <int vectors>
+struct Sum {
+  RowState state;
+  f32x4 o[vectors] = {};
+
+  // Adds a result with its own reference; not if not `real`.
+  FLYDSL_DEVICE void add(float reference, float sum, float highest, const f32x4 (&more)[vectors],
+                         bool real) {
+    const float common = larger(state.reference, reference);
+    const float old_factor = exp2(state.reference - common);
+    const float factor = real ? exp2(reference - common) : 0.0f;
+    state.reference = common;
+    state.sum = fma(state.sum, old_factor, sum * factor);
+    state.highest = larger(state.highest, highest);
+#pragma unroll
+    for (int n = 0; n < vectors; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) o[n][i] = fma(more[n][i], factor, o[n][i] * old_factor);
+    }
   }
-  const float reference = max_of_wave(total.reference, lane);
-  total.sum = sum_of_wave(total.sum * exp2(total.reference - reference), lane);
-  total.reference = reference;
-  total.highest = max_of_wave(total.highest, lane);
-  return total;
+  // Adds that of lane `lane` ^ `mask`.
+  FLYDSL_DEVICE void add_lane(u32 lane, u32 mask) {
+    const auto there = [&](float x) { return lane_xor(x, lane, mask); };
+    f32x4 more[vectors];
+#pragma unroll
+    for (int n = 0; n < vectors; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) more[n][i] = there(o[n][i]);
+    }
+    add(there(state.reference), there(state.sum), there(state.highest), more, true);
+  }
+};
+
+// Adds partials `first`, `first` + `step`, ... to a lane's sum. `element`: the lane's first.
+template <int vectors>
+FLYDSL_DEVICE void add_partials(const Partials &partials, u32 first, u32 step, u32 element,
+                                Sum<vectors> &total) {
+  constexpr int kAtOnce = 8 / vectors;  // loads on their way
+  const Arguments args = fresh_arguments();
+  const u32 head_dim = args->head_dim_v, slot_rows = args->rows_of_slot;
+  const auto heads = partial_head(partials.at(0));
+  const auto outs = partial_out(partials.at(0));
+#pragma unroll 1
+  for (u32 begin = first; begin < partials.count; begin += kAtOnce * step) {
+    f32x4 head[kAtOnce], out[kAtOnce][vectors];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      // Partials past the last, and elements past the last four, repeat those.
+      const u32 number = begin + i * step;
+      const u64 row = static_cast<u64>(number < partials.count ? number : begin) * slot_rows;
+      head[i] = heads[row];
+#pragma unroll
+      for (int n = 0; n < vectors; ++n) {
+        const u32 from = element + 256 * n;
+        out[i][n] = *(global_ptr<const f32x4>)(outs + row * head_dim +
+                                               (from < head_dim ? from : head_dim - 4));
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const bool real = begin + i * step < partials.count;
+      total.add(head[i][0], head[i][1], head[i][2], out[i], real);
+    }
+  }
 }
 
-template <class Element, int elements>
-FLYDSL_DEVICE void finish_row(const DecodeRow<Element, elements> &row, const RowState &state,
-                              float (&o)[elements], u32 lane) {
+template <class Element, int vectors>
+FLYDSL_DEVICE void finish_row(const DecodeRow<Element, 4 * vectors> &row, Sum<vectors> &total,
+                              u32 element, u32 lane) {
+  const RowState &state = total.state;
   float sum = state.sum, reference = state.reference, factor = 1.0f;
   const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
   // The sink is one more weight, which meets no value.
@@ -60,13 +110,16 @@ FLYDSL_DEVICE void finish_row(const DecodeRow<Element, elements> &row, const Row
   // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
   float probe = sum * 0.0f;
 #pragma unroll
-  for (float x : o) probe = fma(x, 0.0f, probe);
+  for (const f32x4 &four : total.o) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) probe = fma(four[i], 0.0f, probe);
+  }
   const bool trusted =
       ballot(probe != 0.0f) == 0 && (empty || __builtin_fabsf(state.reference) < kLargestReference);
   if (FLYDSL_UNLIKELY(!trusted)) return exact_row(row, lane);
   factor = empty ? 0.0f : factor * reciprocal(sum);
 #pragma unroll
-  for (int i = 0; i < row.elements; ++i) row.store(lane + i * kWaveLanes, o[i] * factor);
+  for (int n = 0; n < vectors; ++n) row.store_four(element + 256 * n, total.o[n] * factor);
   if (lane == 0) row.store_lse((empty ? row.sink : reference + log2(sum)) * kLn2);
 }
 
@@ -74,53 +127,51 @@ FLYDSL_DEVICE void finish_row(const DecodeRow<Element, elements> &row, const Row
 template <class Element, int elements>
 FLYDSL_DEVICE void attention_decode_reduce(const flydsl_aot_attention_decode_kernarg &) {
   constexpr u32 kWaves = 4;
-  FLYDSL_SHARED static float quarters[kWaves][elements][kWaveLanes];
+  constexpr int kVectors = elements / 4;
+  FLYDSL_SHARED static char bytes[kWaves * kWaveLanes * sizeof(Sum<kVectors>)]
+      __attribute__((aligned(16)));
+  const auto sums = reinterpret_cast<Sum<kVectors> *>(bytes);
 
+  fetch_arguments();
   const Arguments args = fresh_arguments();
-  const u32 number =
+  const u32 item = __builtin_amdgcn_workitem_id_x(), lane = item % kWaveLanes;
+  const u32 wave = uniform(item / kWaveLanes);
+  const bool whole_group = args->waves_of_row != 1;
+  const u32 group =
       __builtin_amdgcn_workgroup_id_y() * args->reduce_grid_x + __builtin_amdgcn_workgroup_id_x();
+  const u32 number = whole_group ? group : group * kWaves + wave;
   // Rows in the order of sequences, key heads, rows of the pair.
   const u32 group_rows = args->heads_per_kv * static_cast<u32>(args->seq_q);
   const u32 key_head = number / group_rows, group_row = number % group_rows;
   const u32 batch = key_head / args->heads_kv, kv_head = key_head % args->heads_kv;
   if (batch >= args->batches) return;
-  const u32 item = __builtin_amdgcn_workitem_id_x(), lane = item % kWaveLanes;
-  const u32 wave = uniform(item / kWaveLanes);
 
   const Sequence sequence = sequence_of(batch);
   const u32 tile_rows = args->rows_of_tile;
   const Partials partials = partials_of(batch, kv_head * args->row_tiles + group_row / tile_rows,
                                         group_row % tile_rows, uniform(sequence.tiles()), lane);
-  const RowState state = total_state(partials, lane);
 
-  float o[elements] = {};
-  const auto heads = partial_head(partials.at(0));
-  const auto outs = partial_out(partials.at(0));
-  const u32 head_dim = args->head_dim_v, slot_rows = args->rows_of_slot;
-#pragma unroll 4
-  for (u32 i = wave; i < partials.count; i += kWaves) {
-    const u64 row = static_cast<u64>(i) * slot_rows;
-    const float weight = exp2(heads[row][0] - state.reference);
-    const auto from = outs + row * head_dim;
-#pragma unroll
-    for (int n = 0; n < elements; ++n) {
-      // Lanes past the last element repeat it; they store nothing.
-      const u32 element = lane + n * kWaveLanes;
-      o[n] = fma(weight, from[element < head_dim ? element : head_dim - 1], o[n]);
+  // 16, 32 or 64 lanes have a partial's outputs, the others those of partials after it.
+  const u32 head_dim = args->head_dim_v;
+  const u32 lanes = head_dim <= 64 ? 16 : head_dim <= 128 ? 32 : 64;
+  const u32 together = kWaveLanes / lanes, element = lane % lanes * 4;
+  Sum<kVectors> total;
+  add_partials(partials, lane / lanes + (whole_group ? wave * together : 0),
+               whole_group ? kWaves * together : together, element, total);
+  for (u32 mask = lanes; mask < kWaveLanes; mask *= 2) total.add_lane(lane, mask);
+  if (whole_group) {
+    sums[item] = total;
+    barrier();
+    if (wave != 0) return;
+#pragma unroll 1
+    for (u32 from = 1; from < kWaves; ++from) {
+      const Sum<kVectors> &more = sums[from * kWaveLanes + lane];
+      total.add(more.state.reference, more.state.sum, more.state.highest, more.o, true);
     }
   }
-#pragma unroll
-  for (int n = 0; n < elements; ++n) quarters[wave][n][lane] = o[n];
-  barrier();
-  if (wave != 0) return;
-#pragma unroll
-  for (int n = 0; n < elements; ++n) {
-    o[n] = 0.0f;
-#pragma unroll
-    for (u32 from = 0; from < kWaves; ++from) o[n] += quarters[from][n][lane];
-  }
   const Row row(batch, kv_head, group_row);
-  finish_row(DecodeRow<Element, elements>(row, kv_head, sequence), state, o, lane);
+  finish_row(DecodeRow<Element, elements>(row, kv_head, sequence), total,
+             lane < lanes ? element : head_dim, lane);
 }
 
 }  // namespace flydsl::kernels

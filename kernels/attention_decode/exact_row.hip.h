@@ -70,13 +70,22 @@ struct DecodeRow {
     if (stored == Format::wide) return to_float<Element>(((global_ptr<const u16>)v)[element]);
     return pair_of_float8(((global_ptr<const u8>)v)[element], false, stored)[0];
   }
-  FLYDSL_DEVICE void store(u32 element, float x) const {
+  FLYDSL_DEVICE global_ptr<typename Element::scalar> out() const {
     const Arguments args = fresh_arguments();
-    if (element >= args->head_dim_v) return;
-    const auto to = (global_ptr<typename Element::scalar>)args->out +
-                    (row.batch * args->out_stride_b + row.head * args->out_stride_h +
-                     row.query * args->out_stride_s);
-    to[element] = static_cast<typename Element::scalar>(x * of_values);
+    return (global_ptr<typename Element::scalar>)args->out +
+           (row.batch * args->out_stride_b + row.head * args->out_stride_h +
+            row.query * args->out_stride_s);
+  }
+  FLYDSL_DEVICE void store(u32 element, float x) const {
+    if (element >= fresh_arguments()->head_dim_v) return;
+    out()[element] = static_cast<typename Element::scalar>(x * of_values);
+  }
+  // Elements from `element` on, a multiple of 4 as the head dim is.
+  FLYDSL_DEVICE void store_four(u32 element, f32x4 x) const {
+    if (element >= fresh_arguments()->head_dim_v) return;
+    x *= of_values;
+    store_8_bytes((global_ptr<char>)(out() + element),
+                  u32x2{round_pair<Element>(x[0], x[1]), round_pair<Element>(x[2], x[3])});
   }
   FLYDSL_DEVICE void store_lse(float x) const {
     const Arguments args = fresh_arguments();

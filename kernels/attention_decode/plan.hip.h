@@ -66,13 +66,21 @@ FLYDSL_DEVICE u32 from_lane(u32 value, u32 lane) {
       __builtin_amdgcn_ds_bpermute(static_cast<i32>(lane * 4), static_cast<i32>(value)));
 }
 
-// Sum over the lanes up to and with this one.
-FLYDSL_DEVICE u32 inclusive_sum(u32 value, u32 lane) {
-#pragma unroll
-  for (u32 step = 1; step < kWaveLanes; step *= 2) {
-    const u32 below = from_lane(value, lane - step);
-    value += lane >= step ? below : 0;
-  }
+// `value` of the lane that DPP control `control` names, in the rows of 16 lanes that `rows` names; else 0.
+template <int control, int rows>
+FLYDSL_DEVICE u32 moved(u32 value) {
+  return static_cast<u32>(
+      __builtin_amdgcn_update_dpp(0, static_cast<int>(value), control, rows, 15, false));
+}
+// Sum over the lanes up to and with this one: inside rows, then each row's last lane to the next row, and lane
+// 31 to the upper half.
+FLYDSL_DEVICE u32 inclusive_sum(u32 value) {
+  value += moved<0x111, 15>(value);  // row_shr:1, 2, 4, 8
+  value += moved<0x112, 15>(value);
+  value += moved<0x114, 15>(value);
+  value += moved<0x118, 15>(value);
+  value += moved<0x142, 10>(value);  // row_bcast:15
+  value += moved<0x143, 12>(value);  // row_bcast:31
   return value;
 }
 
@@ -85,7 +93,7 @@ FLYDSL_DEVICE TileCount count_tiles(u32 batch, u32 lane) {
   TileCount count = {0, 0};
 #pragma unroll 1
   for (u32 first = 0; first < batches; first += kWaveLanes) {
-    const u32 sums = inclusive_sum(tiles_of_lane(first, lane), lane);
+    const u32 sums = inclusive_sum(tiles_of_lane(first, lane));
     const u32 all = __builtin_amdgcn_readlane(sums, kWaveLanes - 1);
     count.all += all;
     if (batch >= first + kWaveLanes)
@@ -105,7 +113,7 @@ FLYDSL_DEVICE Location locate(u32 tile, u32 lane) {
 #pragma unroll 1
   for (;; at.batch += kWaveLanes) {
     const u32 tiles = tiles_of_lane(at.batch, lane);
-    const u32 sums = inclusive_sum(tiles, lane);
+    const u32 sums = inclusive_sum(tiles);
     const u64 past = ballot(at.tiles_before + sums > tile);
     if (past != 0) {
       const u32 found = __builtin_ctzll(past);

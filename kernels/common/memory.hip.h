@@ -32,4 +32,13 @@ FLYDSL_DEVICE void store_16_bytes(global_ptr<char> to, u32x4 value) {
   __builtin_memcpy((global_ptr<Unaligned16>)to, &value, 16);
 }
 
+// At 2-byte alignment.
+struct __attribute__((packed, aligned(2))) HalfAligned8 {
+  u32 words[2];
+};
+
+FLYDSL_DEVICE void store_8_bytes(global_ptr<char> to, u32x2 value) {
+  __builtin_memcpy((global_ptr<HalfAligned8>)to, &value, 8);
+}
+
 }  // namespace flydsl::kernels
