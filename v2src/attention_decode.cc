@@ -51,7 +51,7 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, k_descale)));
   FLYDSL_RETURN_IF_ERROR(check(*params, query));
   *problem = describe(*params, shares_values(*params, false));
   return {};

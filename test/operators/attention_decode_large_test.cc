@@ -27,7 +27,8 @@ void decode(flydsl_aot_attention_decode_params *params) {
 
 // Dao-AILab/flash-attention#2214, #1500, ROCm/triton#830: offsets of 32 bits that wrap.
 TEST(AttentionDecodeLarge, flash_attention_2214_offsets_past_32_bits) {
-  constexpr int64_t kDims[][2] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}};
+  constexpr int64_t kDims[][2] = {{64, 64},   {128, 128}, {192, 128},
+                                  {256, 256}, {96, 80},   {576, 512}};
   for (const auto &[head_dim, value_dim] : kDims) {
     AttentionCase c;
     c.batches = 2;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <limits>
 
 #include "test/support/attention_decode_case.h"
 #include "test/support/library.h"
+#include "tools/verify/attention_device_case.h"
 
 namespace flydsl::test {
 namespace {
@@ -267,6 +270,88 @@ TEST_F(AttentionDecode, Refusals) {
   c.lengths_k_as = Lengths::kPaged;
   c.block_size = 24;
   EXPECT_EQ(status_of(c), FLYDSL_AOT_UNSUPPORTED_SIZE);
+}
+
+// What lines of cases cannot say. A call is refused with a message and writes nothing; so is the query, but for what
+// it ignores.
+TEST_F(AttentionDecode, MisuseIsRefused) {
+  using Params = flydsl_aot_attention_decode_params;
+  AttentionCase c;
+  c.batches = 2;
+  c.heads_q = 8;
+  c.heads_kv = 2;
+  c.seq_q = 2;
+  c.seq_k = 64;
+  c.lengths_k = {64, 33};
+  c.lengths_k_as = Lengths::kPaged;
+  c.alibi_slopes.assign(8, 0.1f);
+  c.fill_random(random_);
+  DeviceCase on_device(emulator(), c);
+  Params good{};
+  on_device.set(&good);
+  on_device.prepare(&good, flydsl_aot_attention_decode_query);
+  const struct {
+    const char *name;
+    flydsl_aot_status status;
+    bool query_too;
+    std::function<void(Params &)> change;
+  } misuses[] = {
+      {"vllm-project/vllm#34570: other heads of v than of k", FLYDSL_AOT_INVALID_SHAPE, true,
+       [](Params &p) { p.v.sizes[1] = 1; }},
+      {"v of another type than k", FLYDSL_AOT_INVALID_DTYPE, true,
+       [](Params &p) { p.v.dtype = FLYDSL_AOT_FP16; }},
+      {"out of another type than q", FLYDSL_AOT_INVALID_DTYPE, true,
+       [](Params &p) { p.out.dtype = FLYDSL_AOT_FP32; }},
+      {"fp32", FLYDSL_AOT_UNSUPPORTED_DTYPE, true,
+       [](Params &p) { p.q.dtype = p.k.dtype = p.v.dtype = p.out.dtype = FLYDSL_AOT_FP32; }},
+      {"k is absent", FLYDSL_AOT_INVALID_SHAPE, true, [](Params &p) { p.k = {}; }},
+      {"q of rank 3", FLYDSL_AOT_INVALID_SHAPE, true, [](Params &p) { p.q.rank = 3; }},
+      {"a negative size", FLYDSL_AOT_INVALID_SHAPE, true, [](Params &p) { p.q.sizes[0] = -1; }},
+      {"slopes of 7 heads", FLYDSL_AOT_INVALID_SHAPE, true,
+       [](Params &p) { p.alibi_slopes.sizes[0] = 7; }},
+      {"a table without lengths", FLYDSL_AOT_INVALID_ARGUMENT, true,
+       [](Params &p) { p.seqused_k = {}; }},
+      {"lengths of 64 bits", FLYDSL_AOT_INVALID_DTYPE, true,
+       [](Params &p) { p.seqused_k.dtype = FLYDSL_AOT_INT64; }},
+      {"a longest length below 0", FLYDSL_AOT_INVALID_ARGUMENT, true,
+       [](Params &p) { p.max_seqlen_k = -1; }},
+      {"k's channels apart", FLYDSL_AOT_INVALID_STRIDE, true,
+       [](Params &p) { p.k.strides[3] = 2; }},
+      {"rows of out on each other", FLYDSL_AOT_INVALID_STRIDE, true,
+       [](Params &p) { p.out.strides[2] = 0; }},
+      {"a scale of NaN", FLYDSL_AOT_INVALID_SCALE, true,
+       [](Params &p) { p.scale = std::numeric_limits<float>::quiet_NaN(); }},
+      {"k at NULL", FLYDSL_AOT_INVALID_POINTER, false, [](Params &p) { p.k.data = nullptr; }},
+      {"out over q", FLYDSL_AOT_INVALID_POINTER, false, [](Params &p) { p.out.data = p.q.data; }},
+      {"lse over out", FLYDSL_AOT_INVALID_POINTER, false,
+       [](Params &p) { p.lse.data = p.out.data; }},
+      {"workspace at NULL", FLYDSL_AOT_INVALID_WORKSPACE, false,
+       [](Params &p) { p.workspace = nullptr; }},
+      {"workspace one byte short", FLYDSL_AOT_INVALID_WORKSPACE, false,
+       [](Params &p) { --p.workspace_bytes; }},
+      {"workspace not aligned", FLYDSL_AOT_INVALID_WORKSPACE, false,
+       [](Params &p) { p.workspace = static_cast<char *>(p.workspace) + 8; }},
+      {"struct_size of nothing", FLYDSL_AOT_INVALID_STRUCT_SIZE, true,
+       [](Params &p) { p.struct_size = 4; }},
+  };
+  for (const auto &misuse : misuses) {
+    Params params = good;
+    misuse.change(params);
+    flydsl_aot_query_result query{};
+    query.struct_size = sizeof query;
+    EXPECT_EQ(flydsl_aot_attention_decode_query(emulator(), &params, &query),
+              misuse.query_too ? misuse.status : FLYDSL_AOT_OK)
+        << misuse.name;
+    const flydsl_aot_status status = flydsl_aot_attention_decode(emulator(), &params, nullptr);
+    EXPECT_EQ(status, misuse.status) << misuse.name << ": " << flydsl_aot_last_error();
+    EXPECT_STRNE(flydsl_aot_last_error(), "") << misuse.name;
+    EXPECT_TRUE(on_device.finish(status).outputs_untouched) << misuse.name;
+  }
+  // A struct from before the factors, whatever lies behind it.
+  good.k_descale.rank = 99;
+  good.struct_size = offsetof(Params, k_descale);
+  const flydsl_aot_status status = flydsl_aot_attention_decode(emulator(), &good, nullptr);
+  EXPECT_EQ(judge(c, on_device.finish(status), reference_of(c)).fault, "");
 }
 
 // Numbers of blocks that do not exist, lengths past the table: no memory outside the pool is read.

@@ -168,6 +168,15 @@ TEST_P(AttentionGraph, DecodeOfPagedSequences) {
                               shape + "k_lengths=paged:0,200,1000,33 seed=2",
                               shape + "k_lengths=paged:33,1000,200,0 seed=3"},
                              GetParam());
+  const std::string float8 =
+      "c b=3 hq=8 hkv=2 sk=300 d=128 kv_dtype=e4m3 k_descale=h v_descale=bh block=16 ";
+  capture_and_replay<Decode>(
+      {float8 + "k_lengths=paged:300,0,160 seed=1", float8 + "k_lengths=paged:160,300,0 seed=2"},
+      GetParam());
+  const std::string latent = "c b=2 hq=16 hkv=1 sk=200 d=576 dv=512 v=k block=64 ";
+  capture_and_replay<Decode>(
+      {latent + "k_lengths=paged:200,65 seed=1", latent + "k_lengths=paged:65,200 seed=2"},
+      GetParam());
   capture_and_replay<Decode>({"c b=3 hq=4 sk=300 k_lengths=used:300,300,300 seed=1",
                               "c b=3 hq=4 sk=300 k_lengths=used:0,1,299 seed=2",
                               "c b=3 hq=4 sk=300 k_lengths=used:0,0,0 seed=3"},

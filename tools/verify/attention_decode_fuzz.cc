@@ -48,7 +48,7 @@ class Line : public FuzzLine {
       dims = {random().between(1, dims.qk / step) * step,
               random().between(1, dims.v / step) * step};
     }
-    values_of_keys_ = !float8_ && dims.v <= dims.qk && chance(dims.qk > 256 ? 0.6 : 0.05);
+    values_of_keys_ = dims.v <= dims.qk && chance(dims.qk > 256 ? 0.6 : 0.05);
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);

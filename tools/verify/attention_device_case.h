@@ -77,10 +77,8 @@ class DeviceCase {
     params->softcap = case_->softcap;
     params->alibi_slopes = alibi_slopes_.view();
     params->sinks = sinks_.view();
-    if constexpr (requires { params->k_descale; }) {
-      params->k_descale = k_descale_.view();
-      params->v_descale = v_descale_.view();
-    }
+    params->k_descale = k_descale_.view();
+    params->v_descale = v_descale_.view();
   }
 
   // Asks the query, and gives the workspace that it wants.

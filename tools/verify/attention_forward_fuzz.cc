@@ -164,7 +164,7 @@ class Line : public FuzzLine {
       set("q_descale", one_of({"none", "one", "h", "bh", "hq", "bhq"}));
     }
     set("k_descale", one_of({"none", "one", "h", "bh"}));
-    if (!v_is_k_) set("v_descale", one_of({"none", "one", "h", "bh"}));
+    set("v_descale", one_of({"none", "one", "h", "bh"}));
   }
 
   void values() {

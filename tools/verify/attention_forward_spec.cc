@@ -204,7 +204,7 @@ void check(CaseLine &line, const AttentionSpec &spec) {
                 "cannot be together with nan_k, nan_v, nan_v_channel, inf_k or nan_hidden");
   }
   if (spec.v.kind == Values::kKeys) {
-    for (const char *key : {"v_place", "v_zero", "nan_v", "nan_v_channel", "v_descale"})
+    for (const char *key : {"v_place", "v_zero", "nan_v", "nan_v_channel"})
       if (line.has(key)) line.fail(key, "v=k leaves v no place and no numbers of its own");
     if (c.value_dim() > c.head_dim) line.fail("v", "k must have at least dv channels");
   }
