@@ -100,8 +100,10 @@ typedef struct flydsl_aot_attention_forward_params {
  * two (1, 16, 32, 64, 128, 256 and others). Key j of sequence b is row j % block size of block block_table[b, j / block
  * size]. seqused_k is required; entries past a sequence's last block are not read. max_seqlen_k may be 0: then as many as
  * the table has room for. The last axis of block_table has stride 1. Numbers outside [0, blocks) are clamped. */
-/* 8-bit types: values are widened exactly to out's dtype, in which the products run; so the bounds are out's, and 8 bits
- * save memory, not time, in this version. q_descale * k_descale multiplies the scale, v_descale the output. */
+/* 8-bit types: q_descale * k_descale multiplies the scale, v_descale the output. The bounds are those of out's dtype, with values as they are after
+ * widening, S with both factors and A with v_descale: e4m3 and e5m2 have no more significant bits than bf16 or fp16, so that products of q and k are exact in
+ * fp32 whether they are taken of 8 bits (all three e4m3, D = Dv = 64 or 128, no feature but mask, lengths and factors: the fast case) or of
+ * widened values; v is widened exactly; and the weights that meet it are rounded to out's dtype, never to 8 bits. */
 /* Dropout: weights that are kept are multiplied by 1 / (1 - dropout_p) on their way to v, dropped ones by 0; lse is that
  * without dropout. Weight (b, h, i, j) is kept if word j % 4 of Philox4x32-10 (Salmon et al. 2011), as a number below 2^32, is
  * not below dropout_p * 2^32. Its key is the seed, low half first; its counter, four words, low halves first, is
