@@ -157,7 +157,7 @@ struct Wave {
   FLYDSL_DEVICE void weigh() {
     // Packed instructions, two elements a slot, have to find the matrix unit free: first, before the other wave's
     // matrix phase, and before its instructions if it has begun.
-    constexpr int kPacked = 24, kHurry = 36;
+    constexpr int kPacked = 32, kHurry = 36;
     set_priority<kFirstPriority>();
     each<kPacked / 2>([&](auto number) {
       constexpr int w = 2 * decltype(number)::value, e = element_of<w>;
@@ -268,8 +268,8 @@ struct Wave {
         if constexpr (line >= 0 && line < lines) k_copies.copy(line, now.k);
         if constexpr (line >= lines && line < 2 * lines) v_copies.copy(line - lines, other.v);
         // Past the last complete tile, which is then no longer needed, it is copied again.
-        if constexpr (line == lines) k_copies.next_tile(i + 3 < complete_tiles);
-        if constexpr (line == 2 * lines) v_copies.next_tile(i + 2 < complete_tiles);
+        if constexpr (line == 2 * lines) k_copies.next_tile(i + 3 < complete_tiles);
+        if constexpr (line == 2 * lines + 2) v_copies.next_tile(i + 2 < complete_tiles);
       });
     } else {
       if constexpr (!move_early) exceeding = finish_sums(sums);
