@@ -66,9 +66,10 @@ bool is_nearly(int64_t head_dim, int64_t of_class) {
 // "many rows" want there; with fewer, latencies show that more waves of fewer rows hide.
 bool has_many_rows(const Problem &problem) {
   constexpr double kManyRows = 256 * 4 * 128;
-  return static_cast<double>(problem.seq_q) * static_cast<double>(problem.heads_q) *
-             static_cast<double>(problem.batches) >=
-         kManyRows;
+  double rows = static_cast<double>(problem.seq_q) * static_cast<double>(problem.batches);
+  if (present(problem.params->cu_seqlens_q))
+    rows = std::min(rows, static_cast<double>(problem.total_q));
+  return rows * static_cast<double>(problem.heads_q) >= kManyRows;
 }
 
 // Which kernels the problem is for, best first: those of just its head dims, of many rows first if it has

@@ -386,6 +386,48 @@ TEST_F(AttentionTest, GeneralKernelWhereNoOtherFits) {
             "first that fits");
 }
 
+// Kernels for problems that fill the device: 131,072 rows over all heads and sequences.
+TEST_F(AttentionTest, KernelsOfManyRows) {
+  archive::ArchiveSpec spec = attention_spec();
+  const auto with_many_rows = [](uint64_t key) {
+    return (key | flydsl_aot_attention_forward_key(0, 0, 0, 0, 0, 0, 0, 1)) &
+           ~flydsl_aot_attention_forward_key(0, 0, 0, 0, 0, 0, 1, 0);
+  };
+  const std::string special = "attention_forward_bf16_d64_none_direct";
+  for (archive::SelectionSpec &row : spec.selection) {
+    if (row.candidates[0].kernel != special) continue;
+    row.candidates.resize(1);
+    row.functional_key = with_many_rows(row.functional_key);
+  }
+  for (archive::KernelSpec &kernel : spec.kernels) {
+    if (kernel.name == special) kernel.functional_key = with_many_rows(kernel.functional_key);
+  }
+  write_bytes(archive_path_, build_or_die(spec));
+  const flydsl_aot::Library library = open_without_device();
+  const auto taken = [&](int64_t rows, bool packed) {
+    Params params = valid_params();
+    params.q = params.out = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {2, 6, rows, 64});
+    params.out.data = address(kOut);
+    params.lse = {};
+    if (packed) {
+      params.q = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {6, rows, 64});
+      params.out = flydsl_aot::tensor(address(kOut), FLYDSL_AOT_BF16, {6, rows, 64});
+      params.cu_seqlens_q = flydsl_aot::tensor(address(kLse), FLYDSL_AOT_INT32, {3});
+      params.max_seqlen_q = rows;
+    }
+    flydsl_aot_query_result result;
+    const auto status = library.attention_forward_query(params, &result);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return std::string(result.kernel);
+  };
+  const std::string general = "attention_forward_bf16_d64_general";
+  EXPECT_EQ(taken(10922, false), general);
+  EXPECT_EQ(taken(10923, false), special);
+  // As many rows as the packed tensor has, however long each sequence may be.
+  EXPECT_EQ(taken(21845, true), general);
+  EXPECT_EQ(taken(21846, true), special);
+}
+
 TEST_F(AttentionTest, NoKernel) {
   archive::ArchiveSpec spec = attention_spec();
   spec.selection.resize(1);  // fp16, D 64, no mask
