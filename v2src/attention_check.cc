@@ -1,6 +1,8 @@
 #include "v2src/attention_check.h"
 
 #include <bit>
+#include <cfloat>
+#include <cmath>
 
 namespace flydsl {
 
@@ -25,6 +27,44 @@ Status check_mask(const flydsl_aot_mask &mask) {
                  static_cast<long long>(mask.left), static_cast<long long>(mask.right));
   }
   return {};
+}
+
+Status check_required(std::initializer_list<const Operand *> operands) {
+  for (const Operand *operand : operands) {
+    if (present(*operand->tensor)) continue;
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
+                 operand->name);
+  }
+  return {};
+}
+
+Status check_heads(int64_t heads_q, int64_t heads_kv) {
+  if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
+  return error(FLYDSL_AOT_INVALID_SHAPE,
+               "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
+               static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
+}
+
+namespace {
+
+bool fits_log2(float value) {
+  return std::fabs(static_cast<double>(value)) * M_LOG2E <= static_cast<double>(FLT_MAX);
+}
+
+}  // namespace
+
+Status check_scale(float scale) {
+  if (std::isfinite(scale) && fits_log2(scale)) return {};
+  return error(FLYDSL_AOT_INVALID_SCALE,
+               "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)",
+               static_cast<double>(scale));
+}
+
+Status check_softcap(float softcap) {
+  if (softcap >= 0 && fits_log2(softcap)) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT,
+               "softcap is %g; it must be 0 (none) or more, and softcap * log2(e) finite in fp32",
+               static_cast<double>(softcap));
 }
 
 Status check_paged_keys(const flydsl_aot_tensor &seqused_k, const flydsl_aot_tensor &k) {

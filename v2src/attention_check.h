@@ -1,6 +1,8 @@
 // Checks that the attention operators share and that are not about one tensor.
 #pragma once
 
+#include <initializer_list>
+
 #include "flydsl_aot/types.h"
 #include "src/status/status.h"
 #include "v2src/tensor_check.h"
@@ -9,6 +11,16 @@ namespace flydsl {
 
 // Bounds not below -1, and an anchor wherever one of them is finite.
 Status check_mask(const flydsl_aot_mask &mask);
+
+// q, k, v and out are there.
+Status check_required(std::initializer_list<const Operand *> operands);
+
+// Hq is a multiple of Hkv.
+Status check_heads(int64_t heads_q, int64_t heads_kv);
+
+// Finite in fp32, also in units of log2.
+Status check_scale(float scale);
+Status check_softcap(float softcap);
 
 // With a block table: `seqused_k` is given, and `k`, (blocks, Hkv, block size, D), has blocks of a power
 // of two.

@@ -17,7 +17,6 @@ using Kernarg = flydsl_aot_attention_decode_kernarg;
 constexpr const char *kName = "attention_decode";
 
 // Limits that the header states.
-constexpr int64_t kMaxSize = int64_t{1} << 30;
 constexpr int64_t kMaxQueries = 16;
 
 enum Axis { kBatch, kHead, kSeq, kDim };

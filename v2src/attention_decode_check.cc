@@ -1,8 +1,6 @@
 // Which attention_decode problems are refused, and with what message. The rules are those of
 // include/flydsl_aot/attention_decode.h.
-#include <cfloat>
-#include <cmath>
-
+#include "v2src/attention_arguments.h"
 #include "v2src/attention_check.h"
 #include "v2src/attention_decode.h"
 #include "v2src/tensor_check.h"
@@ -39,15 +37,6 @@ Operands operands_of(const Params &params) {
           {"alibi_slopes", &params.alibi_slopes,
            params.alibi_slopes.rank == 2 ? kBatchHeadAxes : kHeadAxes},
           {"sinks", &params.sinks, kHeadAxes}};
-}
-
-Status check_presence(const Operands &all) {
-  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
-    if (present(*operand->tensor)) continue;
-    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
-                 operand->name);
-  }
-  return {};
 }
 
 Status check_dtype(const Operand &operand, flydsl_aot_dtype allowed) {
@@ -108,11 +97,7 @@ Status check_shapes(const Params &params, const Operands &all) {
     for (int axis = 0; axis < alike; ++axis)
       FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, first + axis, operand, axis));
   }
-  const int64_t heads_q = params.q.sizes[kHead], heads_kv = params.k.sizes[kHead];
-  if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
-  return error(FLYDSL_AOT_INVALID_SHAPE,
-               "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
-               static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
+  return check_heads(params.q.sizes[kHead], params.k.sizes[kHead]);
 }
 
 Status check_paging(const Params &params) {
@@ -132,10 +117,10 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
     int64_t value, most;
     const char *instead;
   } limited[] = {{"Sq", sizes.seq_q, kMaxQueries, "; attention_forward takes more"},
-                 {"B", sizes.batches, kMaxSize, ""},
-                 {"Hq", sizes.heads_q, kMaxSize, ""},
-                 {"Hkv", sizes.heads_kv, kMaxSize, ""},
-                 {"Sk", sizes.seq_k, kMaxSize, ""}};
+                 {"B", sizes.batches, kMaxAttentionSize, ""},
+                 {"Hq", sizes.heads_q, kMaxAttentionSize, ""},
+                 {"Hkv", sizes.heads_kv, kMaxAttentionSize, ""},
+                 {"Sk", sizes.seq_k, kMaxAttentionSize, ""}};
   for (const auto &size : limited) {
     if (size.value <= size.most) continue;
     return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most %lld%s", size.name,
@@ -154,23 +139,6 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
                  head_dims_list(sizes.kv_format).c_str());
   }
   return check_plan(sizes);
-}
-
-// Times log2(e) it must be finite in fp32.
-bool fits_log2(float value) {
-  return std::fabs(static_cast<double>(value)) * M_LOG2E <= static_cast<double>(FLT_MAX);
-}
-
-Status check_scale(const Params &params) {
-  if (!std::isfinite(params.scale) || !fits_log2(params.scale)) {
-    return error(FLYDSL_AOT_INVALID_SCALE,
-                 "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)",
-                 static_cast<double>(params.scale));
-  }
-  if (params.softcap >= 0 && fits_log2(params.softcap)) return {};
-  return error(FLYDSL_AOT_INVALID_ARGUMENT,
-               "softcap is %g; it must be 0 (none) or more, and softcap * log2(e) finite in fp32",
-               static_cast<double>(params.softcap));
 }
 
 Status check_memory(const Operands &all, bool query) {
@@ -213,13 +181,14 @@ Status check_descales(const Params &params, const Operands &all, bool query) {
 
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
-  FLYDSL_RETURN_IF_ERROR(check_presence(all));
+  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));
   FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), empty(params.out)));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
-  FLYDSL_RETURN_IF_ERROR(check_scale(params));
+  FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
+  FLYDSL_RETURN_IF_ERROR(check_softcap(params.softcap));
   FLYDSL_RETURN_IF_ERROR(check_descales(params, all, query));
   return check_memory(all, query);
 }

@@ -1,10 +1,8 @@
 // A checked attention_decode problem as what selection looks up, its plan and its kernel arguments
 // (codegen/describe/attention_decode.py).
 #include <algorithm>
-#include <bit>
-#include <cfloat>
-#include <cmath>
 
+#include "v2src/attention_arguments.h"
 #include "v2src/attention_decode.h"
 #include "v2src/tensor_check.h"
 
@@ -51,74 +49,6 @@ int64_t widest_values(int64_t head_dim_v) {
   return widest;
 }
 
-int64_t kv_format_of(flydsl_aot_dtype dtype) {
-  return dtype == FLYDSL_AOT_E4M3 ? 1 : dtype == FLYDSL_AOT_E5M2 ? 2 : 0;
-}
-
-uint64_t align_bytes(std::initializer_list<const flydsl_aot_tensor *> tensors) {
-  uint64_t mask = 4096;  // more alignment than that is not told apart
-  for (const flydsl_aot_tensor *tensor : tensors) mask |= alignment_mask(*tensor);
-  return mask & (~mask + 1);
-}
-
-// As many keys as a row of the block table has room for, or fewer if the caller says so.
-int64_t longest_paged(const Params &params) {
-  if (params.k.sizes[kBatch] == 0) return 0;
-  int64_t room = 0;
-  if (__builtin_mul_overflow(params.block_table.sizes[1], params.k.sizes[kSeq], &room))
-    room = INT64_MAX;
-  return params.max_seqlen_k > 0 ? std::min(params.max_seqlen_k, room) : room;
-}
-
-// A bound as the kernel takes it: none of 2^30 or more hides anything from fewer keys.
-int32_t window_bound(int64_t bound) {
-  return static_cast<int32_t>(std::min(bound, kMaxSize));
-}
-
-void set_paging(const Params &params, Kernarg *kernarg) {
-  if (present(params.seqused_k))
-    kernarg->seqused_k = static_cast<const int32_t *>(params.seqused_k.data);
-  if (!present(params.block_table)) return;
-  kernarg->block_table = static_cast<const int32_t *>(params.block_table.data);
-  kernarg->block_table_stride_b = walked_stride(params.block_table, 0);
-  kernarg->block_shift =
-      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(params.k.sizes[kSeq])));
-  kernarg->last_block =
-      static_cast<int32_t>(std::min<int64_t>(params.k.sizes[kBatch] - 1, INT32_MAX));
-}
-
-void set_score_terms(const Params &params, Kernarg *kernarg) {
-  const double scale = static_cast<double>(params.scale);
-  kernarg->scale_log2 = scale == 0 ? 1.0f : static_cast<float>(std::fabs(scale) * M_LOG2E);
-  kernarg->scale_sign = scale == 0 ? 0.0f : scale < 0 ? -1.0f : 1.0f;
-  kernarg->score_terms =
-      params.softcap > 0 || present(params.alibi_slopes) || present(params.sinks);
-  if (params.softcap > 0) {
-    const double cap = static_cast<double>(params.softcap);
-    // Not infinite, since a product of 0 must stay 0.
-    kernarg->softcap_ratio = static_cast<float>(
-        std::min((scale == 0 ? 1 : std::fabs(scale)) / cap, static_cast<double>(FLT_MAX)));
-    kernarg->softcap_log2 = static_cast<float>(cap * M_LOG2E);
-  }
-  if (const flydsl_aot_tensor &slopes = params.alibi_slopes; present(slopes)) {
-    kernarg->alibi_slopes = static_cast<const float *>(slopes.data);
-    kernarg->alibi_stride_b = slopes.rank == 2 ? walked_stride(slopes, 0) : 0;
-    kernarg->alibi_stride_h = walked_stride(slopes, slopes.rank - 1);
-  }
-  if (const flydsl_aot_tensor &sinks = params.sinks; present(sinks)) {
-    kernarg->sinks = static_cast<const float *>(sinks.data);
-    kernarg->sinks_stride_h = walked_stride(sinks, 0);
-  }
-}
-
-void set_descale(const flydsl_aot_tensor &descale, const float **data, int64_t *batch,
-                 int64_t *head) {
-  if (!present(descale)) return;
-  *data = static_cast<const float *>(descale.data);
-  *batch = descale.rank == 2 ? walked_stride(descale, 0) : 0;
-  *head = walked_stride(descale, descale.rank - 1);
-}
-
 }  // namespace
 
 const Class *find_class(const Sizes &sizes, bool shared) {
@@ -154,10 +84,12 @@ Sizes sizes_of(const Params &params) {
   sizes.heads_q = params.q.sizes[kHead];
   sizes.heads_kv = params.k.sizes[kHead];
   sizes.seq_q = params.q.sizes[kSeq];
-  sizes.seq_k = present(params.block_table) ? longest_paged(params) : params.k.sizes[kSeq];
+  sizes.seq_k = present(params.block_table)
+                    ? longest_paged(params.block_table, params.k, params.max_seqlen_k)
+                    : params.k.sizes[kSeq];
   sizes.head_dim_qk = params.q.sizes[kDim];
   sizes.head_dim_v = params.v.sizes[kDim];
-  sizes.kv_format = kv_format_of(params.k.dtype);
+  sizes.kv_format = format_of(params.k.dtype);
   return sizes;
 }
 
@@ -250,10 +182,10 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
                           &kernarg.v_stride_b, &kernarg.v_stride_h, &kernarg.v_stride_s})
     *stride *= stored_bytes;
   kernarg.kv_format = static_cast<uint32_t>(problem.kv_format);
-  set_descale(params.k_descale, &kernarg.k_descale, &kernarg.k_descale_stride_b,
-              &kernarg.k_descale_stride_h);
-  set_descale(params.v_descale, &kernarg.v_descale, &kernarg.v_descale_stride_b,
-              &kernarg.v_descale_stride_h);
+  set_per_head(params.k_descale, &kernarg.k_descale, &kernarg.k_descale_stride_b,
+               &kernarg.k_descale_stride_h);
+  set_per_head(params.v_descale, &kernarg.v_descale, &kernarg.v_descale_stride_b,
+               &kernarg.v_descale_stride_h);
   set_strides(params.out, &kernarg.out_stride_b, &kernarg.out_stride_h, &kernarg.out_stride_s);
   if (present(params.lse)) {
     kernarg.lse = static_cast<float *>(params.lse.data);
@@ -272,11 +204,13 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   kernarg.workers = plan.workers;
   kernarg.waves_of_row = plan.waves_of_row;
   kernarg.reduce_grid_x = plan.reduce_grid.grid_x;
-  kernarg.window_left = window_bound(params.mask.left);
-  kernarg.window_right = window_bound(params.mask.right);
-  // Without an anchor it counts for ALiBi only.
-  kernarg.bottom_right = params.mask.anchor != FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  set_mask(params, &kernarg);
+  if (present(params.seqused_k))
+    kernarg.seqused_k = static_cast<const int32_t *>(params.seqused_k.data);
   set_paging(params, &kernarg);
+  kernarg.scale_log2 = scale_log2_of(params.scale);
+  kernarg.scale_sign = params.scale == 0 ? 0.0f : params.scale < 0 ? -1.0f : 1.0f;
+  kernarg.score_terms = params.softcap > 0 || present(params.alibi_slopes) || present(params.sinks);
   set_score_terms(params, &kernarg);
   kernarg.partial_heads = params.workspace;
   kernarg.partial_outs = static_cast<char *>(params.workspace) + plan.head_bytes;

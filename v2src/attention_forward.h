@@ -16,7 +16,6 @@ using Kernarg = flydsl_aot_attention_forward_kernarg;
 constexpr const char *kName = "attention_forward";
 
 // Limits that the header states.
-constexpr int64_t kMaxSize = int64_t{1} << 30;
 constexpr uint32_t kTileRows = 128;
 
 // Axes of a dense tensor. A packed one, (H, total, D), lacks the first.

@@ -1,10 +1,8 @@
 // Which attention_forward problems are refused, and with what message. The rules are those of
 // include/flydsl_aot/attention_forward.h.
-#include <cfloat>
-#include <cmath>
-
-#include "v2src/attention_check.h"
 #include "v2src/attention_forward_check.h"
+#include "v2src/attention_arguments.h"
+#include "v2src/attention_check.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::attention_forward {
@@ -51,15 +49,6 @@ Operands operands_of(const Params &params) {
           paged};
 }
 
-Status check_presence(const Operands &all) {
-  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
-    if (present(*operand->tensor)) continue;
-    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
-                 operand->name);
-  }
-  return {};
-}
-
 Status check_shapes(const Operands &all) {
   const int q = all.packed_q, k = all.packed_k;
   FLYDSL_RETURN_IF_ERROR(check_shape(all.q, 4 - q));
@@ -76,12 +65,7 @@ Status check_shapes(const Operands &all) {
   FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim - k, all.out, kDim - q));
   for (int axis = 0; axis <= kSeq - q && all.has_lse; ++axis)
     FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse, axis));
-  const int64_t heads_q = all.q.tensor->sizes[kHead - q];
-  const int64_t heads_kv = all.k.tensor->sizes[kHead - k];
-  if (heads_q == 0 || (heads_kv > 0 && heads_q % heads_kv == 0)) return {};
-  return error(FLYDSL_AOT_INVALID_SHAPE,
-               "q has Hq = %lld heads, k and v have Hkv = %lld; Hq must be a multiple of Hkv",
-               static_cast<long long>(heads_q), static_cast<long long>(heads_kv));
+  return check_heads(all.q.tensor->sizes[kHead - q], all.k.tensor->sizes[kHead - k]);
 }
 
 Status check_head_dim(const Sizes &sizes, bool has_lse) {
@@ -103,7 +87,7 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
                  {"Hkv", sizes.heads_kv},   {"Sk", sizes.seq_k},   {"total_q", sizes.total_q},
                  {"total_k", sizes.total_k}};
   for (const auto &size : limited) {
-    if (size.value > kMaxSize) {
+    if (size.value > kMaxAttentionSize) {
       return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most 2^30", size.name,
                    static_cast<long long>(size.value));
     }
@@ -134,14 +118,6 @@ Status check_memory(const Params &params, const Operands &all, bool query) {
   return all.has_lse ? check_no_overlap(all.lse, all.out) : Status();
 }
 
-Status check_scale(float scale) {
-  if (!std::isfinite(scale))
-    return error(FLYDSL_AOT_INVALID_SCALE, "scale is %g; it must be finite", scale);
-  if (std::fabs(static_cast<double>(scale)) * M_LOG2E <= static_cast<double>(FLT_MAX)) return {};
-  return error(FLYDSL_AOT_INVALID_SCALE,
-               "scale is %g; scale * log2(e) must be finite in fp32 (|scale| < 2.358e38)", scale);
-}
-
 Status check_workspace(const Params &params) {
   if (params.workspace || params.workspace_bytes == 0) return {};
   return error(FLYDSL_AOT_INVALID_WORKSPACE,
@@ -159,7 +135,7 @@ Status check_input_apart(const Params &params, const Operand &input) {
 
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
-  FLYDSL_RETURN_IF_ERROR(check_presence(all));
+  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}));
   FLYDSL_RETURN_IF_ERROR(check_formats(params));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));

@@ -1,7 +1,5 @@
 // Checks of what changes scores or hides keys one by one: softcap, bias, ALiBi, sinks, boolean mask.
-#include <cfloat>
-#include <cmath>
-
+#include "v2src/attention_check.h"
 #include "v2src/attention_forward_check.h"
 
 namespace flydsl::attention_forward {
@@ -36,14 +34,6 @@ Status check_memory(const Params &params, const Operand &operand, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_strides(operand));
   FLYDSL_RETURN_IF_ERROR(check_data(operand, query));
   return query ? Status() : check_input_apart(params, operand);
-}
-
-Status check_softcap(float softcap) {
-  if (softcap >= 0 && static_cast<double>(softcap) * M_LOG2E <= static_cast<double>(FLT_MAX))
-    return {};
-  return error(FLYDSL_AOT_INVALID_ARGUMENT,
-               "softcap is %g; it must be 0 (none) or more, and softcap * log2(e) finite in fp32",
-               static_cast<double>(softcap));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A checked attention_forward problem as what selection looks up.
 #include <algorithm>
 
+#include "v2src/attention_arguments.h"
 #include "v2src/attention_forward.h"
 #include "v2src/tensor_check.h"
 
@@ -11,13 +12,6 @@ namespace {
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
-
-uint64_t align_bytes(const Params &params) {
-  uint64_t mask = 4096;  // more alignment than that is not told apart
-  for (const flydsl_aot_tensor *tensor : {&params.q, &params.k, &params.v, &params.out})
-    mask |= alignment_mask(*tensor);
-  return mask & (~mask + 1);
-}
 
 // Whether a bound hides a key of some query, or may. The first query sees the fewest keys to the right,
 // the last one the fewest to the left.
@@ -100,15 +94,6 @@ void set_keys(const Problem &problem, select::Problem *key) {
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());
 }
 
-// As many keys as a row of the block table has room for, or fewer if the caller says so.
-int64_t longest_paged(const Params &params) {
-  if (params.k.sizes[kBatch] == 0) return 0;
-  int64_t room = 0;
-  if (__builtin_mul_overflow(params.block_table.sizes[1], params.k.sizes[kSeq], &room))
-    room = INT64_MAX;
-  return params.max_seqlen_k > 0 ? std::min(params.max_seqlen_k, room) : room;
-}
-
 }  // namespace
 
 bool differing_lengths(const Params &params) {
@@ -133,7 +118,8 @@ Sizes sizes_of(const Params &params) {
   sizes.total_k = size(params.k, kSeq);
   sizes.seq_q = packed_q ? params.max_seqlen_q : sizes.total_q;
   sizes.seq_k = packed_k ? params.max_seqlen_k : sizes.total_k;
-  if (present(params.block_table)) sizes.seq_k = sizes.total_k = longest_paged(params);
+  if (present(params.block_table))
+    sizes.seq_k = sizes.total_k = longest_paged(params.block_table, params.k, params.max_seqlen_k);
   sizes.head_dim_qk = size(params.q, kDim);
   sizes.head_dim_v = size(params.v, kDim);
   return sizes;
@@ -160,7 +146,7 @@ Problem describe(const Params &params) {
   problem.empty = empty(params.out) || problem.batches == 0 || problem.seq_q == 0;
   problem.key.op = kName;
   set_keys(problem, &problem.key);
-  problem.key.align_bytes = align_bytes(params);
+  problem.key.align_bytes = align_bytes({&params.q, &params.k, &params.v, &params.out});
   problem.key.seq_q = static_cast<uint64_t>(problem.seq_q);
   problem.key.seq_k = static_cast<uint64_t>(problem.seq_k);
   return problem;

@@ -1,10 +1,6 @@
 // The kernel arguments of a described attention_forward problem
 // (codegen/describe/attention_forward/arguments.py).
-#include <algorithm>
-#include <bit>
-#include <cfloat>
-#include <cmath>
-
+#include "v2src/attention_arguments.h"
 #include "v2src/attention_forward.h"
 #include "v2src/tensor_check.h"
 
@@ -27,64 +23,27 @@ const int32_t *numbers(const flydsl_aot_tensor &tensor) {
 // The sign and the zero of the scale go into Q's bits, exactly, so that the kernel's scale is
 // positive and the running maximum may be taken over the raw products.
 void set_scale(float scale, Kernarg *kernarg) {
-  kernarg->scale_log2 =
-      scale == 0 ? 1.0f : static_cast<float>(std::fabs(static_cast<double>(scale)) * M_LOG2E);
+  kernarg->scale_log2 = scale_log2_of(scale);
   kernarg->q_and = scale == 0 ? 0u : 0xffffffffu;
   kernarg->q_xor = scale < 0 ? 0x80008000u : 0u;
 }
 
-// A bound as the kernel takes it: none of 2^30 or more hides anything from fewer keys.
-int32_t window_bound(int64_t bound) {
-  return static_cast<int32_t>(std::min(bound, kMaxSize));
-}
-
-void set_paging(const Params &params, Kernarg *kernarg) {
-  if (!present(params.block_table)) return;
-  kernarg->block_table = static_cast<const int32_t *>(params.block_table.data);
-  kernarg->block_table_stride_b = walked_stride(params.block_table, 0);
-  kernarg->block_shift =
-      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(params.k.sizes[kSeq])));
-  kernarg->last_block =
-      static_cast<int32_t>(std::min<int64_t>(params.k.sizes[kBatch] - 1, INT32_MAX));
-}
-
-// common/float8.hip.h
-uint32_t format_of(const flydsl_aot_tensor &tensor) {
-  return tensor.dtype == FLYDSL_AOT_E4M3 ? 1 : tensor.dtype == FLYDSL_AOT_E5M2 ? 2 : 0;
-}
-
 void set_formats(const Problem &problem, Kernarg *kernarg) {
   const Params &params = *problem.params;
-  kernarg->q_format = format_of(params.q);
-  kernarg->kv_format = format_of(params.k);
-  const auto set = [](const flydsl_aot_tensor &descale, const float **data, int64_t *batch,
-                      int64_t *head) {
-    if (!present(descale)) return;
-    *data = static_cast<const float *>(descale.data);
-    *batch = descale.rank == 2 ? walked_stride(descale, 0) : 0;
-    *head = walked_stride(descale, descale.rank - 1);
-  };
-  set(params.q_descale, &kernarg->q_descale, &kernarg->q_descale_stride_b,
-      &kernarg->q_descale_stride_h);
-  set(params.k_descale, &kernarg->k_descale, &kernarg->k_descale_stride_b,
-      &kernarg->k_descale_stride_h);
-  set(params.v_descale, &kernarg->v_descale, &kernarg->v_descale_stride_b,
-      &kernarg->v_descale_stride_h);
+  kernarg->q_format = format_of(params.q.dtype);
+  kernarg->kv_format = format_of(params.k.dtype);
+  set_per_head(params.q_descale, &kernarg->q_descale, &kernarg->q_descale_stride_b,
+               &kernarg->q_descale_stride_h);
+  set_per_head(params.k_descale, &kernarg->k_descale, &kernarg->k_descale_stride_b,
+               &kernarg->k_descale_stride_h);
+  set_per_head(params.v_descale, &kernarg->v_descale, &kernarg->v_descale_stride_b,
+               &kernarg->v_descale_stride_h);
   const flydsl_aot_tensor &q_descale = params.q_descale;
   kernarg->q_descale_by_kv =
       present(q_descale) && q_descale.sizes[q_descale.rank - 1] == problem.heads_kv;
 }
 
-void set_score_terms(const Params &params, Kernarg *kernarg) {
-  kernarg->score_terms = has_score_terms(params);
-  if (params.softcap > 0) {
-    const double scale = params.scale == 0 ? 1 : std::fabs(static_cast<double>(params.scale));
-    const double cap = static_cast<double>(params.softcap);
-    // Not infinite, since a product of 0 must stay 0.
-    kernarg->softcap_ratio =
-        static_cast<float>(std::min(scale / cap, static_cast<double>(FLT_MAX)));
-    kernarg->softcap_log2 = static_cast<float>(cap * M_LOG2E);
-  }
+void set_terms_of_pairs(const Params &params, Kernarg *kernarg) {
   const auto stride = [](const flydsl_aot_tensor &tensor, int axis) {
     return walked_stride(tensor, axis);
   };
@@ -95,15 +54,6 @@ void set_score_terms(const Params &params, Kernarg *kernarg) {
     kernarg->bias_stride_h = stride(bias, 1);
     kernarg->bias_stride_q = stride(bias, 2);
     kernarg->bias_stride_k = stride(bias, 3);
-  }
-  if (const flydsl_aot_tensor &slopes = params.alibi_slopes; present(slopes)) {
-    kernarg->alibi_slopes = static_cast<const float *>(slopes.data);
-    kernarg->alibi_stride_b = slopes.rank == 2 ? stride(slopes, 0) : 0;
-    kernarg->alibi_stride_h = stride(slopes, slopes.rank - 1);
-  }
-  if (const flydsl_aot_tensor &sinks = params.sinks; present(sinks)) {
-    kernarg->sinks = static_cast<const float *>(sinks.data);
-    kernarg->sinks_stride_h = stride(sinks, 0);
   }
   if (const flydsl_aot_tensor &visible = params.visible; present(visible)) {
     kernarg->visible = visible.data;
@@ -159,10 +109,7 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   set_scale(params.scale, &kernarg);
   kernarg.head_dim_qk = static_cast<int32_t>(problem.head_dim_qk);
   kernarg.head_dim_v = static_cast<int32_t>(problem.head_dim_v);
-  kernarg.window_left = window_bound(params.mask.left);
-  kernarg.window_right = window_bound(params.mask.right);
-  kernarg.bottom_right =
-      params.mask.anchor != FLYDSL_AOT_ANCHOR_TOP_LEFT;  // with none only for ALiBi
+  set_mask(params, &kernarg);
   kernarg.cu_seqlens_q = numbers(params.cu_seqlens_q);
   kernarg.cu_seqlens_k = numbers(params.cu_seqlens_k);
   kernarg.seqused_q = numbers(params.seqused_q);
@@ -171,7 +118,9 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
   set_formats(problem, &kernarg);
   set_paging(params, &kernarg);
+  kernarg.score_terms = has_score_terms(params);
   set_score_terms(params, &kernarg);
+  set_terms_of_pairs(params, &kernarg);
   set_dropout(params, &kernarg);
   return kernarg;
 }

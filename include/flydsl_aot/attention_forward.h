@@ -119,7 +119,8 @@ typedef struct flydsl_aot_attention_forward_params {
  * no rows, or rows that see no key. The library cannot read these numbers, so it does not refuse bad ones: starts and
  * ends are clamped to [0, total], lengths to [0, max_seqlen] and to the sequence's room, and no memory outside the
  * tensors is touched. max_seqlen is at most 2^30 and decides how many work-groups start: what a sequence has beyond it
- * is not computed, and not seen. */
+ * is not computed, and not seen. Starts that descend give sequences that overlap: which of them are computed is undefined.
+ * A few long sequences among many short ones keep all compute units busy. */
 /* mask: both bounds may be any; one that hides no key of this problem is taken as no bound.
  * Output layout: the axes of out and of lse are nested, i.e. sorted by stride, each stride is at least the
  * span of the axes below it, so that no element is written twice (INVALID_STRIDE). Overlap of out or lse
@@ -129,7 +130,21 @@ typedef struct flydsl_aot_attention_forward_params {
  * D is any from 1 to 576, Dv any from 1 to 512. (Kernels exist for classes of head dims; others are padded inside the
  * kernel of the next class. D and Dv 64 or 128 are the fastest; above a Dv of 256 scores are computed twice.) The last axis
  * of q, k, v and out has stride 1; other strides are free. Data is aligned to its element size. Sq, Sk, B and Hq at most
- * 2^30, and ceil(Sq / 128) * B * Hq below 2^31. FP32 and FP64 are refused (UNSUPPORTED_DTYPE). */
+ * 2^30, and ceil(Sq / 128) * B * Hq below 2^31. */
+/* What is refused. Every combination of the features above runs. These inputs do not; query, explain, prefetch and the call
+ * say so alike (test/v2src/attention_forward_refusals_test.cc walks them in this order):
+ *  1. FP32, FP64, the FNUZ forms of e4m3 and e5m2, and all other types of q (UNSUPPORTED_DTYPE); k of 16 bits under another q,
+ *     v of another type than k, an out of 8 bits, lengths and block numbers that are not int32 (INVALID_DTYPE)
+ *  2. D above 576, Dv above 512 (UNSUPPORTED_HEAD_DIM)
+ *  3. k and v with different numbers of heads, Hq not a multiple of it (INVALID_SHAPE)
+ *  4. blocks whose size is no power of two (UNSUPPORTED_SIZE); block_table without seqused_k or with cu_seqlens_k
+ *     (INVALID_ARGUMENT)
+ *  5. negative strides; a last axis of q, k, v, out, block_table, cu_seqlens or seqused whose stride is not 1; output axes that
+ *     are not nested (INVALID_STRIDE)
+ *  6. sizes beyond the limits (UNSUPPORTED_SIZE)
+ *  7. data not aligned to its element size, or certainly overlapping an output (INVALID_POINTER)
+ *  8. numbers that mean nothing: a scale that is not finite, a negative or NaN softcap, a dropout_p outside [0, 1), bounds below
+ *     -1 or without an anchor (INVALID_SCALE, INVALID_ARGUMENT, INVALID_MASK) */
 
 /* Whether the call would run and with which kernel. Data pointers are ignored except for their alignment
  * (NULL counts as fully aligned). Needs no device: works on a DEVICE_NONE handle. Returns result->status,
