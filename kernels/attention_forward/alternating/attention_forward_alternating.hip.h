@@ -61,7 +61,9 @@ struct Wave {
   TileCopies<head_dim, kWaves, Layout::k_pitch> k_copies;
   TileCopies<head_dim, kWaves, Layout::v_pitch> v_copies;
   u32 lane;
-  i32 first_row;
+  // Of the halves. One is among the first rows of the work-group, one among the last: of a causal problem's last
+  // tiles all waves see as much.
+  i32 first_row[2];
   float c;  // weights are 2^(score c - reference)
   i32 tiles, complete_tiles;
   u32x4 q[2][steps];
@@ -75,10 +77,11 @@ struct Wave {
         v_copies(work.v_row(0), 2 * fresh_arguments()->v_stride_s, wave, lane),
         lane(lane),
         c(fresh_arguments()->scale_log2) {
-    first_row = work.first_row + static_cast<i32>(wave) * kRows;
+    first_row[0] = work.first_row + static_cast<i32>(wave) * 32;
+    first_row[1] = work.first_row + (3 - static_cast<i32>(wave)) * 32;
   }
 
-  FLYDSL_DEVICE i32 row_of(int h) const { return first_row + 32 * h + static_cast<i32>(lane % 32); }
+  FLYDSL_DEVICE i32 row_of(int h) const { return first_row[h] + static_cast<i32>(lane % 32); }
 
   // ---- fragments of the matrix phase: 8 of V by (step, block), then 8 of K by (key block, step). Inline
   // assembly: clang 22 counts copies to LDS as LDS reads, so that it waits too little for reads between copies.
@@ -123,7 +126,7 @@ struct Wave {
       asm volatile("" : "+v"(s));
     }
   }
-  template <int first, int last, class Beside>
+  template <int first, int last, int from_half, class Beside>
   FLYDSL_DEVICE void products(lds_ptr<const char> v_lane, lds_ptr<const char> k_lane,
                               Beside beside) {
     each<last - first>([&](auto number) {
@@ -134,7 +137,7 @@ struct Wave {
       if constexpr (reads && !starts) read_fragment<n + kAhead>(v_lane, k_lane);
       wait_for_fragment<n, last, !starts>();
       slot();
-      multiply<n>(0, ring[n % (kAhead + 1)]);
+      if constexpr (from_half == 0) multiply<n>(0, ring[n % (kAhead + 1)]);
       slot();
       if constexpr (reads && starts) read_fragment<n + kAhead>(v_lane, k_lane);
       beside(Number<n>{});
@@ -149,20 +152,22 @@ struct Wave {
         [&](auto number) { read_fragment<first + decltype(number)::value>(v_lane, k_lane); });
   }
 
-  // ---- vector phase: weight w of 64, by key block, half and element
-  template <int w>
-  static constexpr int half_of = w / 16 % 2;
-  template <int w>
-  static constexpr int element_of = w / 32 * 16 + w % 16;
+  // ---- vector phase: weight w of 64, by key block, half and element; or of the 32 of the second half
+  template <int from_half, int w>
+  static constexpr int half_of = from_half != 0 ? from_half : w / 16 % 2;
+  template <int from_half, int w>
+  static constexpr int element_of = from_half != 0 ? w : w / 32 * 16 + w % 16;
+  template <int from_half>
   FLYDSL_DEVICE void weigh() {
     // Packed instructions, two elements a slot, have to find the matrix unit free: first, before the other wave's
     // matrix phase, and before its instructions if it has begun.
-    constexpr int kPacked = 32, kHurry = 36;
+    constexpr int kWeights = from_half != 0 ? 32 : 64, kPacked = kWeights / 2, kHurry = 36;
     set_priority<kFirstPriority>();
     each<kPacked / 2>([&](auto number) {
-      constexpr int w = 2 * decltype(number)::value, e = element_of<w>;
-      f32x16 &s = half[half_of<w>].s[e / 16];
-      const float reference = half[half_of<w>].reference;
+      constexpr int w = 2 * decltype(number)::value, e = element_of<from_half, w>;
+      constexpr int h = half_of<from_half, w>;
+      f32x16 &s = half[h].s[e / 16];
+      const float reference = half[h].reference;
       const f32x2 pair = __builtin_elementwise_fma(f32x2{s[e % 16], s[e % 16 + 1]}, f32x2{c, c},
                                                    f32x2{-reference, -reference});
       by_now(pair);
@@ -172,23 +177,25 @@ struct Wave {
     set_priority<kVectorPriority>();
     // Each step is some instructions after the one that it needs.
     constexpr int kDistance = 4;
-    each<64 + 2 * kDistance>([&](auto number) {
+    each<kWeights + 2 * kDistance>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if constexpr (n == kHurry) set_priority<kHurryPriority>();
-      if constexpr (n >= kPacked && n < 64) half[half_of<n>].template exponent<element_of<n>>(c);
-      if constexpr (constexpr int w = n - kDistance; w >= 0 && w < 64)
-        half[half_of<w>].template weigh<element_of<w>>();
+      if constexpr (n >= kPacked && n < kWeights)
+        half[half_of<from_half, n>].template exponent<element_of<from_half, n>>(c);
+      if constexpr (constexpr int w = n - kDistance; w >= 0 && w < kWeights)
+        half[half_of<from_half, w>].template weigh<element_of<from_half, w>>();
       if constexpr (constexpr int w = n - 2 * kDistance; w >= 0 && w % 2 == 1)
-        half[half_of<w>].template round<element_of<w> / 2>();
+        half[half_of<from_half, w>].template round<element_of<from_half, w> / 2>();
     });
     slot();
   }
   // Packed, at the end of the phase: when the other wave's matrix phase ends, too.
+  template <int from_half>
   FLYDSL_DEVICE void add_weights(f32x2 (&sums)[2]) {
     each<16>([&](auto number) {
       constexpr int n = decltype(number)::value;
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
+      for (int h = from_half; h < 2; ++h) {
         const f32x16 &s = half[h].s[n / 8];
         const f32x2 pair = {s[n % 8 * 2], s[n % 8 * 2 + 1]};
         sums[h] = n == 0 ? pair : sums[h] + pair;
@@ -219,10 +226,12 @@ struct Wave {
 
   FLYDSL_DEVICE void mask_scores(i32 tile) {
     const i32 first_key = tile * kKeysOfTile;
-    if (first_key + kKeysOfTile - 1 <= work.last_key(first_row)) return;
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
-      mask_tile(work.last_key(row_of(h)) - static_cast<i32>(lane / 32 * 4) - first_key, half[h].s);
+    for (int h = 0; h < 2; ++h) {
+      if (first_key + kKeysOfTile - 1 > work.last_key(first_row[h]))
+        mask_tile(work.last_key(row_of(h)) - static_cast<i32>(lane / 32 * 4) - first_key,
+                  half[h].s);
+    }
   }
 
   FLYDSL_DEVICE void copy_k(i32 tile, lds_ptr<char> to) const {
@@ -239,56 +248,81 @@ struct Wave {
 
   // Scores of tile i are there; its V is in `now`, K of i + 1 in `other`, or on their way. K of i + 2 and V of
   // i + 1 are sent for. `full`: tiles up to i + 2 are complete, i + 1 is seen by all rows.
+  // Where no row tile sees less of the last tile than others it is one of these steps, without scores of a next
+  // one. (With a last step of its own clang 22.1 spills 53 registers there.)
+  static constexpr bool ends_in_loop = mask != Mask::causal;
   template <bool full>
   FLYDSL_DEVICE void step(i32 i, Buffers now, Buffers other) {
     const lds_ptr<const char> v_lane = now.v + Layout::v_lane(lane),
                               k_lane = other.k + Layout::k_lane(lane);
-    weigh();
-    exchange();
-    slot();
-    read_first<0>(v_lane, k_lane);
-    slot();
+    weigh<0>();
     f32x2 sums[2];
-    add_weights(sums);
+    publish<0>(v_lane, k_lane, sums);
     u64 exceeding = 0;
     if constexpr (move_early) {
       exceeding = finish_sums(sums);
       if (FLYDSL_UNLIKELY(exceeding != 0)) move_references();
     }
     set_priority<kMatrixPriority>();
-    if constexpr (full) {
-      products<0, 16>(v_lane, k_lane, [&](auto number) {
-        constexpr int n = decltype(number)::value;
-        if constexpr (n == 0) {
-          if constexpr (!move_early) exceeding = finish_sums(sums);
-          half[0].sum += half[0].tile_sum;
-          half[1].sum += half[1].tile_sum;
-        }
+    if constexpr (!full) {
+      if (i + 2 < tiles) copy_k(i + 2, now.k);
+      if (i + 1 < tiles) copy_v(i + 1, other.v);
+    }
+    constexpr int end = full || !ends_in_loop ? 16 : 8;
+    products<0, end, 0>(v_lane, k_lane, [&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (n == 0) {
+        if constexpr (!move_early) exceeding = finish_sums(sums);
+        half[0].sum += half[0].tile_sum;
+        half[1].sum += half[1].tile_sum;
+      }
+      if constexpr (full) {
         constexpr int line = n - 1, lines = Layout::lines / kWaves;
         if constexpr (line >= 0 && line < lines) k_copies.copy(line, now.k);
         if constexpr (line >= lines && line < 2 * lines) v_copies.copy(line - lines, other.v);
         // Past the last complete tile, which is then no longer needed, it is copied again.
         if constexpr (line == 2 * lines) k_copies.next_tile(i + 3 < complete_tiles);
         if constexpr (line == 2 * lines + 2) v_copies.next_tile(i + 2 < complete_tiles);
-      });
-    } else {
-      if constexpr (!move_early) exceeding = finish_sums(sums);
-      half[0].sum += half[0].tile_sum;
-      half[1].sum += half[1].tile_sum;
-      if (i + 2 < tiles) copy_k(i + 2, now.k);
-      if (i + 1 < tiles) copy_v(i + 1, other.v);
-      const auto nothing = [](auto) {};
-      products<0, 8>(v_lane, k_lane, nothing);
-      if (i + 1 < tiles) {
-        read_first<8>(v_lane, k_lane);
-        products<8, 16>(v_lane, k_lane, nothing);
-        mask_scores(i + 1);
       }
+    });
+    if constexpr (end == 16) {
+      if constexpr (!full) mask_scores(i + 1);
+    } else if (i + 1 < tiles) {
+      read_first<8>(v_lane, k_lane);
+      products<8, 16, 0>(v_lane, k_lane, [](auto) {});
+      mask_scores(i + 1);
     }
     set_priority<kVectorPriority>();
     if constexpr (!move_early) {
       if (FLYDSL_UNLIKELY(exceeding != 0)) move_references();
     }
+  }
+  // V of the tile for all waves, its first fragments for this one; the sums of its weights.
+  template <int from_half>
+  FLYDSL_DEVICE void publish(lds_ptr<const char> v_lane, lds_ptr<const char> k_lane,
+                             f32x2 (&sums)[2]) {
+    exchange();
+    slot();
+    read_first<0>(v_lane, k_lane);
+    slot();
+    add_weights<from_half>(sums);
+  }
+  // The last tile, of which the first half's rows may see nothing.
+  template <int from_half>
+  FLYDSL_DEVICE void last_step(Buffers now) {
+    const lds_ptr<const char> v_lane = now.v + Layout::v_lane(lane);
+    weigh<from_half>();
+    f32x2 sums[2] = {};
+    publish<from_half>(v_lane, v_lane, sums);
+    const u64 exceeding = finish_sums(sums);
+    if constexpr (move_early) {
+      if (FLYDSL_UNLIKELY(exceeding != 0)) move_references();
+    }
+    half[0].sum += half[0].tile_sum;
+    half[1].sum += half[1].tile_sum;
+    set_priority<kMatrixPriority>();
+    products<0, 8, from_half>(v_lane, v_lane, [](auto) {});
+    set_priority<kVectorPriority>();
   }
 
   FLYDSL_DEVICE void load_q() {
@@ -311,7 +345,7 @@ struct Wave {
     copy_v(0, now.v);
     const lds_ptr<const char> k_lane = now.k + Layout::k_lane(lane);
     read_first<8>(k_lane, k_lane);
-    products<8, 16>(k_lane, k_lane, [](auto) {});
+    products<8, 16, 0>(k_lane, k_lane, [](auto) {});
     mask_scores(0);
     half[0].set_reference(c);
     half[1].set_reference(c);
@@ -336,9 +370,16 @@ struct Wave {
     }
     bool at_odd = false;
 #pragma unroll 1
-    for (; i < tiles; ++i) {
+    for (; i < tiles - !ends_in_loop; ++i) {
       step<false>(i, at_odd ? odd : even, at_odd ? even : odd);
       at_odd = !at_odd;
+    }
+    if constexpr (!ends_in_loop) {
+      const Buffers now = at_odd ? odd : even;
+      if (work.last_key(first_row[0] + 31) < i * kKeysOfTile)
+        last_step<1>(now);
+      else
+        last_step<0>(now);
     }
   }
 
@@ -371,9 +412,11 @@ struct Wave {
     u64 exact_rows = store(0);
     exact_rows |= static_cast<u64>(store(1)) << 32;
 #pragma unroll 1
-    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
-      exact_row(PlainRow<Element, head_dim, mask>(work, first_row + __builtin_ctzll(exact_rows)),
-                lane);
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1) {
+      const i32 bit = __builtin_ctzll(exact_rows);
+      const i32 row = (bit < 32 ? first_row[0] : first_row[1]) + bit % 32;
+      exact_row(PlainRow<Element, head_dim, mask>(work, row), lane);
+    }
   }
 };
 
