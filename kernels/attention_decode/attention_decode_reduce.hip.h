@@ -101,11 +101,12 @@ FLYDSL_DEVICE void finish_row(const DecodeRow<Element, 4 * vectors> &row, Sum<ve
   const RowState &state = total.state;
   float sum = state.sum, reference = state.reference, factor = 1.0f;
   const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
-  // The sink is one more weight, which meets no value.
+  // The sink is one more weight, which meets no value. What it scales the others by goes to the values in two
+  // factors: one alone would underflow where the sink is 2^126 times the largest weight.
   if (!(row.sink == -kInfinity)) {
     reference = larger(state.reference, row.sink);
-    factor = exp2(state.reference - reference);
-    sum = fma(sum, factor, exp2(row.sink - reference));
+    factor = exp2((state.reference - reference) * 0.5f);
+    sum = fma(sum, factor * factor, exp2(row.sink - reference));
   }
   // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
   float probe = sum * 0.0f;
@@ -117,9 +118,9 @@ FLYDSL_DEVICE void finish_row(const DecodeRow<Element, 4 * vectors> &row, Sum<ve
   const bool trusted =
       ballot(probe != 0.0f) == 0 && (empty || __builtin_fabsf(state.reference) < kLargestReference);
   if (FLYDSL_UNLIKELY(!trusted)) return exact_row(row, lane);
-  factor = empty ? 0.0f : factor * reciprocal(sum);
+  const float scale = empty ? 0.0f : factor * reciprocal(sum);
 #pragma unroll
-  for (int n = 0; n < vectors; ++n) row.store_four(element + 256 * n, total.o[n] * factor);
+  for (int n = 0; n < vectors; ++n) row.store_four(element + 256 * n, total.o[n] * factor * scale);
   if (lane == 0) row.store_lse((empty ? row.sink : reference + log2(sum)) * kLn2);
 }
 
