@@ -36,7 +36,9 @@ struct Items {
 
   FLYDSL_DEVICE Items() {
     const Arguments args = fresh_arguments();
-    items = static_cast<u32>(args->heads_q) * static_cast<u32>(args->batches) * args->row_tiles;
+    // Where lengths differ, row_tiles are those of all sequences.
+    const u32 batches = unequal_lengths() ? 1u : static_cast<u32>(args->batches);
+    items = static_cast<u32>(args->heads_q) * batches * args->row_tiles;
     groups = args->grid_x;
     group = __builtin_amdgcn_workgroup_id_x();
     // In its XCD (work_order.hip.h).
