@@ -246,11 +246,11 @@ struct Wave {
     barrier();
   }
 
+  // A causal problem's last tile has a step of its own; else it is one of the loop's, without scores of a next
+  // tile. (With a step of its own clang 22.1 spills 53 registers there.)
+  static constexpr bool ends_in_loop = mask != Mask::causal;
   // Scores of tile i are there; its V is in `now`, K of i + 1 in `other`, or on their way. K of i + 2 and V of
   // i + 1 are sent for. `full`: tiles up to i + 2 are complete, i + 1 is seen by all rows.
-  // Where no row tile sees less of the last tile than others it is one of these steps, without scores of a next
-  // one. (With a last step of its own clang 22.1 spills 53 registers there.)
-  static constexpr bool ends_in_loop = mask != Mask::causal;
   template <bool full>
   FLYDSL_DEVICE void step(i32 i, Buffers now, Buffers other) {
     const lds_ptr<const char> v_lane = now.v + Layout::v_lane(lane),
