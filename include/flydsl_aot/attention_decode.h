@@ -76,8 +76,8 @@ typedef struct flydsl_aot_attention_decode_params {
  * B * Hq * Sq below 2^31, B * ceil(Sk / 32) * Hkv * ceil(Hq * Sq / Hkv / 16) below 2^32. More than 16 queries: attention_forward. */
 
 /* Whether the call would run, with which kernel and with how much workspace (for the current device's compute units; without
- * a device, 256). Data pointers are ignored except for their alignment (NULL counts as fully aligned), and so is the
- * workspace. Needs no device: works on a DEVICE_NONE handle. Returns result->status, or an error about the arguments of the
+ * a device, 256). Data pointers are ignored except for their alignment (NULL counts as fully aligned) and
+ * whether k and v share one, and so is the workspace. Needs no device: works on a DEVICE_NONE handle. Returns result->status, or an error about the arguments of the
  * query itself. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_decode_query(
     flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params,

@@ -65,9 +65,7 @@ struct Segment {
       const u32 row = first_row + 16 * block + lane % 16;
       const Row at(batch, source.kv_head, first + (row < rows ? row : rows - 1));
       terms[block] = RowTerms(at, sequence);
-#pragma unroll
-      for (int step = 0; step < S::score_steps; ++step)
-        q[block][step] = load_query<S>(at.q(), lane, step);
+      load_query<S>(at.q(), lane, q[block]);
     }
   }
   static constexpr u32 rows_of_tile = S::waves * S::rows_of_wave;
@@ -99,9 +97,10 @@ struct Segment {
     return weigh<Element>(s, c, lane, state[block], o[block]);
   }
 
-  // What all waves have done before it is done for each of them after it.
+  // All waves come here before any goes on. Each has waited for the copies or the reads that matter: the
+  // fence of a common/lds.hip.h barrier would wait for all copies.
   static FLYDSL_DEVICE void meet() {
-    if constexpr (S::waves > 1) barrier();
+    if constexpr (S::waves > 1) asm volatile("s_barrier" ::: "memory");
   }
 
   // The tiles in `buffers`, those of them that the segment has. With `more` those of the step after the
@@ -134,13 +133,15 @@ struct Segment {
         wait_for_copies_but<more ? 2 * k_copies + v_copies : 0>();
         meet();
       }
+      const auto values = buffers.values + n * S::Values::bytes;
+      read_ahead<S::value_blocks>([&](int m) { return read_values<S>(values, lane, m); },
+                                  [&](u32x4 stored, int m) {
+                                    const u32x4 v = operand_of_values<S>(stored);
 #pragma unroll
-      for (int m = 0; m < S::value_blocks; ++m) {
-        const u32x4 v = read_values<S>(buffers.values + n * S::Values::bytes, lane, m);
-#pragma unroll
-        for (int block = 0; block < row_blocks; ++block)
-          o[block][m] = mfma_16x16x32<Element>(v, p[block], o[block][m]);
-      }
+                                    for (int block = 0; block < row_blocks; ++block)
+                                      o[block][m] =
+                                          mfma_16x16x32<Element>(v, p[block], o[block][m]);
+                                  });
     }
     if constexpr (more) {
       wait_for_reads();
@@ -156,11 +157,16 @@ struct Segment {
   // Steps are fetched in twos, so that tiles past the end may be: those of the next segment, or the last
   // key over and over.
   FLYDSL_DEVICE void run(Buffers even, Buffers odd) {
+    wait_for_reads();
     meet();  // the segment before may still be read
     source.copy_keys(0, even.keys);
     source.copy_values(0, even.values);
     source.copy_keys(1, odd.keys);
     source.copy_values(1, odd.values);
+    // Not waited for before the copies are on their way.
+    __builtin_amdgcn_sched_barrier(0);
+#pragma unroll
+    for (int block = 0; block < row_blocks; ++block) pad_query<S>(lane, q[block]);
     while (FLYDSL_LIKELY(tile + 2 * tiles < end)) {
       source.advance(tile + 2 * tiles);
       step<true>(0, even);

@@ -79,7 +79,7 @@ struct Stager {
     u32 place_of_part = carried * Layout::bytes + part * kCopies * 1024;
     asm volatile("" : "+s"(place_of_part));
     to += place_of_part;
-#pragma unroll
+#pragma unroll 1
     for (int begin = 0; begin < kCopies; begin += kAtOnce) {
       // Chunk of the tile. Worked out here, or patterns of all copies would be kept in registers; and not
       // before the copies above, see below.
