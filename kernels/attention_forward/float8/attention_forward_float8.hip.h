@@ -138,6 +138,12 @@ struct Wave {
                  : "=v"(v_ring[n % (v_ahead + 1)][part])
                  : "v"(v_lane), "n"(Values::v_immediate(n / blocks, part, n % blocks)));
   }
+  FLYDSL_DEVICE void read_first_v(lds_ptr<const char> v_lane) {
+    each<2 * v_ahead>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      read_v<n / 2, n % 2>(v_lane);
+    });
+  }
   template <int line>
   FLYDSL_DEVICE void write_v(lds_ptr<char> to) {
     asm volatile("ds_write_b128 %0, %1 offset:%2" ::"v"(to + v_place), "v"(wide[line]),
@@ -184,18 +190,10 @@ struct Wave {
 
   // ---- vector work, by the gap that it stands in. A gap of the first phase has room for 6 issues beside a matrix instruction
   // and what is read after it, one of the second for 13; an exponential takes two.
-  static constexpr int widen_gaps =
-      o_gaps / 4 - 1;  // pairs of V are widened in: four in the first, then two
-  static constexpr int words_before(int gap) {
-    return gap == 0 ? 0 : smaller(2 * gap + 2, 4 * v_lines);
-  }
-  static constexpr int weights_before(int gap) {
-    int sum = 0;
-    for (int m = 1; m < gap; ++m)
-      sum += head_dim == 64 ? 3 : m < widen_gaps || (m % 2 == 0 && computes_address(m)) ? 1 : 2;
-    return sum;
-  }
-  static constexpr int kEarlyWeights = weights_before(o_gaps);
+  //
+  // D 128: all of it stands there. D 64: it would take twice as long as the matrix instructions. Packed fp32 instructions do two
+  // elements at once, but wait until no matrix instruction runs: sums and exponents are packed, between the phases.
+  static constexpr bool kPacked = head_dim == 64;
   static constexpr int smaller(int a, int b) {
     return a < b ? a : b;
   }
@@ -210,16 +208,57 @@ struct Wave {
     return (copy_at(gap) > 0 && copy_at(gap) < k_lines) ||
            (load_at(gap) > 0 && load_at(gap) < v_lines);
   }
+  // Pairs of V are widened in the first gaps: two in each, four in the first where it has no exponentials yet.
+  static constexpr int widen_gaps = kPacked ? 4 : o_gaps / 4 - 1;
+  static constexpr int words_before(int gap) {
+    return gap == 0 ? 0 : smaller(2 * gap + (kPacked ? 0 : 2), 4 * v_lines);
+  }
+  static constexpr int weights_in(int gap) {
+    if (kPacked) return gap < widen_gaps ? 2 : 3;
+    if (gap == 0) return 0;
+    return gap < widen_gaps || (gap % 2 == 0 && computes_address(gap)) ? 1 : 2;
+  }
+  static constexpr int weights_before(int gap) {
+    int sum = 0;
+    for (int m = 0; m < gap; ++m) sum += weights_in(m);
+    return sum;
+  }
+  static constexpr int kEarlyWeights = weights_before(o_gaps);
   template <int w>
   FLYDSL_DEVICE void weigh() {
     half[w % 2].template weigh<w / 2>();
   }
   template <int m>
   FLYDSL_DEVICE void exponents() {
-    range<32 * m / o_gaps, 32 * (m + 1) / o_gaps>([&](auto number) {
-      half[0].template exponent<decltype(number)::value>(c);
-      half[1].template exponent<decltype(number)::value>(c);
+    if constexpr (!kPacked)
+      range<32 * m / o_gaps, 32 * (m + 1) / o_gaps>([&](auto number) {
+        half[0].template exponent<decltype(number)::value>(c);
+        half[1].template exponent<decltype(number)::value>(c);
+      });
+  }
+  // Of the whole tile; no matrix instruction should run.
+  FLYDSL_DEVICE void packed_exponents() {
+    each<32>([&](auto number) {
+      constexpr int h = decltype(number)::value % 2, e = decltype(number)::value / 2 * 2;
+      HalfTile<Element> &t = half[h];
+      const f32x2 pair =
+          __builtin_elementwise_fma(f32x2{t.template at<e>(), t.template at<e + 1>()}, f32x2{c, c},
+                                    f32x2{-t.reference, -t.reference});
+      t.s[e / 16][e % 16] = pair[0];
+      t.s[e / 16][e % 16 + 1] = pair[1];
+      asm volatile("" ::"v"(pair));
     });
+  }
+  FLYDSL_DEVICE void packed_sums() {
+    f32x2 sums[2];
+    each<32>([&](auto number) {
+      constexpr int h = decltype(number)::value % 2, e = decltype(number)::value / 2 * 2;
+      const f32x2 pair = {half[h].template at<e>(), half[h].template at<e + 1>()};
+      sums[h] = e == 0 ? pair : sums[h] + pair;
+      asm volatile("" ::"v"(sums[h]));
+    });
+    half[0].tile_sum = sums[0][0] + sums[0][1];
+    half[1].tile_sum = sums[1][0] + sums[1][1];
   }
   template <int m>
   FLYDSL_DEVICE void widen_words() {
@@ -233,16 +272,19 @@ struct Wave {
     constexpr int middle = end > first ? end - 1 : end;
     range<last ? middle : first, last ? end : middle>([&](auto w) { weigh<decltype(w)::value>(); });
   }
-  // The second phase: the other weights in its first half, sums in all gaps but the last, which looks at them, pairs in the second
-  // half. Evenly, since together they take longer than the matrix instructions.
+  // The second phase. D 128: the other weights in its first half, sums in all gaps but the last, pairs in the second half, evenly,
+  // since together they take longer than the matrix instructions. D 64: weights and pairs.
   static constexpr int half_gaps = s_gaps / 2, add_gaps = s_gaps - 1;
   static constexpr int adds_before(int gap) {
-    return head_dim == 128 ? gap == 0 ? 0 : smaller(9 * gap + 2, 64)
-                           : 64 * smaller(gap, add_gaps) / add_gaps;
+    return kPacked || gap == 0 ? 0 : smaller(9 * gap + 2, 64);
   }
   static constexpr int pairs_before(int gap) {
-    constexpr int of_gap = head_dim == 128 ? 6 : 10;
-    return gap <= half_gaps ? 0 : gap == s_gaps ? 32 : of_gap * (gap - half_gaps);
+    if (gap == s_gaps) return 32;
+    return kPacked ? 6 * gap + (gap == 3 ? 2 : 0) : gap <= half_gaps ? 0 : 6 * (gap - half_gaps);
+  }
+  static constexpr int late_before(int gap) {
+    constexpr int weights = 64 - kEarlyWeights, gaps = kPacked ? add_gaps : half_gaps;
+    return kEarlyWeights + weights * smaller(gap, gaps) / gaps;
   }
   template <int m>
   FLYDSL_DEVICE void late_work() {
@@ -250,10 +292,7 @@ struct Wave {
       constexpr int a = decltype(number)::value;
       half[a % 2].template add<a / 2>();
     });
-    if constexpr (m == add_gaps) {
-      exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
-      by_now(exceeding);
-    }
+    if constexpr (m == add_gaps && !kPacked) test_sums();
     range<pairs_before(m), pairs_before(m + 1)>([&](auto number) {
       constexpr int n = decltype(number)::value;
       half[n % 2].template round<n / 2>();
@@ -261,10 +300,11 @@ struct Wave {
   }
   template <int m>
   FLYDSL_DEVICE void late_weights() {
-    constexpr int weights = 64 - kEarlyWeights;
-    if constexpr (m < half_gaps)
-      range<kEarlyWeights + weights * m / half_gaps, kEarlyWeights + weights *(m + 1) / half_gaps>(
-          [&](auto w) { weigh<decltype(w)::value>(); });
+    range<late_before(m), late_before(m + 1)>([&](auto w) { weigh<decltype(w)::value>(); });
+  }
+  FLYDSL_DEVICE void test_sums() {
+    exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
+    by_now(exceeding);
   }
 
   // ---- the phases. ahead(gap) are instructions of other units: like reads and waits they cost nothing in the slot after an
@@ -363,8 +403,10 @@ struct Wave {
     const lds_ptr<const char> k_lane = now.k + Keys::lane_part(lane),
                               v_lane = now.v + Values::v_lane(lane),
                               v_other = other.v + Values::v_lane(lane);
-    take_next();
-    if constexpr (!full) mask_scores(i + 1);
+    if constexpr (!kPacked) {
+      take_next();
+      if constexpr (!full) mask_scores(i + 1);
+    }
     accumulate<true>(v_lane, [&](auto number, auto place) {
       constexpr int m = decltype(number)::value, reads = o_gaps - 2 * v_ahead;
       if constexpr (decltype(place)::value == 0) {
@@ -380,18 +422,30 @@ struct Wave {
       }
     });
     score_tile(k_lane, [&](auto number) {
-      constexpr int m = decltype(number)::value;
-      constexpr int frees = head_dim == 128 ? s_gaps - 3 : s_gaps - 2,
-                    reads = 2 * v_ahead / (s_gaps - frees);
-      if constexpr (m == frees) exchange();
+      constexpr int m = decltype(number)::value, frees = s_gaps - v_ahead;
+      if constexpr (m == frees && !kPacked) exchange();
       slot();
-      if constexpr (m >= frees)
-        range<reads *(m - frees), reads *(m - frees + 1)>([&](auto read) {
-          constexpr int r = decltype(read)::value;
-          read_v<r / 2, r % 2>(v_other);
-        });
+      if constexpr (m >= frees && !kPacked) {
+        read_v<m - frees, 0>(v_other);
+        read_v<m - frees, 1>(v_other);
+      }
     });
+    if constexpr (kPacked) {
+      packed_sums();
+      slot();
+      test_sums();
+      exchange();
+      read_first_v(v_other);
+      slot();
+    }
     finish_weights();
+    if constexpr (kPacked) {
+      slot();
+      take_next();
+      if constexpr (!full) mask_scores(i + 2);
+      packed_exponents();
+      slot();
+    }
     if constexpr (!full) wait_for_accesses<0>();
   }
 
@@ -418,6 +472,7 @@ struct Wave {
     wait_for_products();
     half[0].set_reference(c);
     half[1].set_reference(c);
+    if constexpr (kPacked) packed_exponents();
     each<o_gaps>([&](auto number) {
       constexpr int m = decltype(number)::value, every = o_gaps / s_gaps, n = m / every / 2;
       if constexpr (m % every == 0) {
@@ -440,8 +495,16 @@ struct Wave {
       late_weights<decltype(number)::value>();
       late_work<decltype(number)::value>();
     });
+    if constexpr (kPacked) packed_sums();
     half[0].sum = half[0].tile_sum;
     half[1].sum = half[1].tile_sum;
+    if constexpr (kPacked) {
+      wait_for_products();
+      slot();
+      take_next();
+      mask_scores(1);
+      packed_exponents();
+    }
   }
 
   // `tile`, or the last complete one.
@@ -470,11 +533,7 @@ struct Wave {
     wait_for_products();
     first_weights(odd.k + Keys::lane_part(lane));
     exchange();
-    const lds_ptr<const char> v_lane = even.v + Values::v_lane(lane);
-    each<2 * v_ahead>([&](auto number) {
-      constexpr int n = decltype(number)::value;
-      read_v<n / 2, n % 2>(v_lane);
-    });
+    read_first_v(even.v + Values::v_lane(lane));
     wait_for_accesses<0>();
     // Of the first tiles that step() fetches.
     k_rows.start_at(complete_tile(3));
@@ -489,6 +548,7 @@ struct Wave {
   FLYDSL_DEVICE void run(Buffers even, Buffers odd, i32 full_tiles) {
     // Steps that mask nothing, and whose fetches are of complete tiles or not needed.
     i32 full_steps = full_tiles - 1;
+    if (kPacked && full_tiles < tiles) --full_steps;  // the next tile but one is masked in a step
     if (complete_tiles < tiles) full_steps = smaller(full_steps, complete_tiles - 3);
     if (full_steps < 0) full_steps = 0;
 
