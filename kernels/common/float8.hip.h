@@ -41,14 +41,10 @@ FLYDSL_DEVICE u32 widened_pair(u32 bytes, bool high) {
 template <class Element>
 FLYDSL_DEVICE u32x4 widened(u32x4 bytes, Format format) {
   u32x4 result;
-  if (format == Format::e4m3) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      result[i] = widened_pair<Element, Format::e4m3>(bytes[i / 2], i % 2 != 0);
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      result[i] = widened_pair<Element, Format::e5m2>(bytes[i / 2], i % 2 != 0);
+  for (int i = 0; i < 4; ++i) {
+    const f32x2 pair = pair_of_float8(bytes[i / 2], i % 2 != 0, format);
+    result[i] = round_pair<Element>(pair[0], pair[1]);
   }
   return result;
 }
