@@ -8,13 +8,15 @@
 //
 // One step of a wave, 64 rows of 64 keys:
 //
-//   O^T += V^T P^T of tile i     | V of tile i + 1 to LDS, exponents and most weights of tile i + 1
-//   S^T = K Q^T of tile i + 2    | the other weights of tile i + 1, their sum, P
+//   O^T += V^T P^T of tile i     | V of tile i + 1 to LDS, exponents (D 128) and most weights of tile i + 1
+//   S^T = K Q^T of tile i + 2    | the other weights of tile i + 1, their sum (D 128), P
+//                                | D 64: the sum, exponents of tile i + 2
 #pragma once
 
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/float8/exact_row.hip.h"
 #include "attention_forward/float8/products.hip.h"
+#include "attention_forward/float8/schedule.hip.h"
 #include "attention_forward/float8/tiles.hip.h"
 #include "attention_forward/float8/work.hip.h"
 #include "attention_forward/outputs.hip.h"
@@ -52,13 +54,13 @@ struct Wave {
   struct Buffers {
     lds_ptr<char> k, v;
   };
-  static constexpr int steps = head_dim / 64, blocks = head_dim / 32;
-  // Fragments of a tile: K by (key block, step), V by (step, block). Each meets both halves of the rows; work is placed in the
-  // gaps after matrix instructions.
-  static constexpr int k_fragments = 2 * steps, v_fragments = 4 * blocks;
-  static constexpr int o_gaps = 2 * v_fragments, s_gaps = 2 * k_fragments;
-  static constexpr int v_ahead = 3, k_ahead = 2;  // fragments that are read before they are needed
-  static constexpr int k_lines = Rows<Keys>::lines_of_wave, v_lines = Rows<Values>::lines_of_wave;
+  using Plan = Schedule<head_dim>;
+  static constexpr int steps = Plan::steps, blocks = Plan::blocks;
+  static constexpr int k_fragments = Plan::k_fragments, v_fragments = Plan::v_fragments;
+  static constexpr int o_gaps = Plan::o_gaps, s_gaps = Plan::s_gaps;
+  static constexpr int v_ahead = Plan::v_ahead, k_ahead = Plan::k_ahead;
+  static constexpr int k_lines = Plan::k_lines, v_lines = Plan::v_lines;
+  static constexpr bool kPacked = Plan::kPacked;
 
   const Work<mask> &work;
   Rows<Keys> k_rows;
@@ -188,42 +190,7 @@ struct Wave {
     by_now(wide[line][w]);
   }
 
-  // ---- vector work, by the gap that it stands in. A gap of the first phase has room for 6 issues beside a matrix instruction
-  // and what is read after it, one of the second for 13; an exponential takes two.
-  //
-  // D 128: all of it stands there. D 64: it would take twice as long as the matrix instructions. Packed fp32 instructions do two
-  // elements at once, but wait until no matrix instruction runs: sums and exponents are packed, between the phases.
-  static constexpr bool kPacked = head_dim == 64;
-  static constexpr int smaller(int a, int b) {
-    return a < b ? a : b;
-  }
-  // What the even gaps do for memory: copies of K, loads of V, writes of V, addresses.
-  static constexpr int copy_at(int gap) {
-    return gap / 2 - (head_dim == 128);
-  }
-  static constexpr int load_at(int gap) {
-    return copy_at(gap) - k_lines;
-  }
-  static constexpr bool computes_address(int gap) {
-    return (copy_at(gap) > 0 && copy_at(gap) < k_lines) ||
-           (load_at(gap) > 0 && load_at(gap) < v_lines);
-  }
-  // Pairs of V are widened in the first gaps: two in each, four in the first where it has no exponentials yet.
-  static constexpr int widen_gaps = kPacked ? 4 : o_gaps / 4 - 1;
-  static constexpr int words_before(int gap) {
-    return gap == 0 ? 0 : smaller(2 * gap + (kPacked ? 0 : 2), 4 * v_lines);
-  }
-  static constexpr int weights_in(int gap) {
-    if (kPacked) return gap < widen_gaps ? 2 : 3;
-    if (gap == 0) return 0;
-    return gap < widen_gaps || (gap % 2 == 0 && computes_address(gap)) ? 1 : 2;
-  }
-  static constexpr int weights_before(int gap) {
-    int sum = 0;
-    for (int m = 0; m < gap; ++m) sum += weights_in(m);
-    return sum;
-  }
-  static constexpr int kEarlyWeights = weights_before(o_gaps);
+  // ---- vector work, by the gap that it stands in (schedule.hip.h)
   template <int w>
   FLYDSL_DEVICE void weigh() {
     half[w % 2].template weigh<w / 2>();
@@ -262,45 +229,32 @@ struct Wave {
   }
   template <int m>
   FLYDSL_DEVICE void widen_words() {
-    range<words_before(m), words_before(m + 1)>(
+    range<Plan::words_before(m), Plan::words_before(m + 1)>(
         [&](auto word) { widen_v<decltype(word)::value>(); });
   }
   // All but the last one of the gap, or that one.
   template <int m, bool last>
   FLYDSL_DEVICE void early_weights() {
-    constexpr int first = weights_before(m), end = weights_before(m + 1);
+    constexpr int first = Plan::weights_before(m), end = Plan::weights_before(m + 1);
     constexpr int middle = end > first ? end - 1 : end;
     range<last ? middle : first, last ? end : middle>([&](auto w) { weigh<decltype(w)::value>(); });
   }
-  // The second phase. D 128: the other weights in its first half, sums in all gaps but the last, pairs in the second half, evenly,
-  // since together they take longer than the matrix instructions. D 64: weights and pairs.
-  static constexpr int half_gaps = s_gaps / 2, add_gaps = s_gaps - 1;
-  static constexpr int adds_before(int gap) {
-    return kPacked || gap == 0 ? 0 : smaller(9 * gap + 2, 64);
-  }
-  static constexpr int pairs_before(int gap) {
-    if (gap == s_gaps) return 32;
-    return kPacked ? 6 * gap + (gap == 3 ? 2 : 0) : gap <= half_gaps ? 0 : 6 * (gap - half_gaps);
-  }
-  static constexpr int late_before(int gap) {
-    constexpr int weights = 64 - kEarlyWeights, gaps = kPacked ? add_gaps : half_gaps;
-    return kEarlyWeights + weights * smaller(gap, gaps) / gaps;
-  }
   template <int m>
   FLYDSL_DEVICE void late_work() {
-    range<adds_before(m), adds_before(m + 1)>([&](auto number) {
+    range<Plan::adds_before(m), Plan::adds_before(m + 1)>([&](auto number) {
       constexpr int a = decltype(number)::value;
       half[a % 2].template add<a / 2>();
     });
-    if constexpr (m == add_gaps && !kPacked) test_sums();
-    range<pairs_before(m), pairs_before(m + 1)>([&](auto number) {
+    if constexpr (m == Plan::add_gaps && !kPacked) test_sums();
+    range<Plan::pairs_before(m), Plan::pairs_before(m + 1)>([&](auto number) {
       constexpr int n = decltype(number)::value;
       half[n % 2].template round<n / 2>();
     });
   }
   template <int m>
   FLYDSL_DEVICE void late_weights() {
-    range<late_before(m), late_before(m + 1)>([&](auto w) { weigh<decltype(w)::value>(); });
+    range<Plan::late_before(m), Plan::late_before(m + 1)>(
+        [&](auto w) { weigh<decltype(w)::value>(); });
   }
   FLYDSL_DEVICE void test_sums() {
     exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
@@ -412,7 +366,7 @@ struct Wave {
       if constexpr (decltype(place)::value == 0) {
         if constexpr (m >= reads && m < reads + 4) read_k<(m - reads) / 2, (m - reads) % 2>(k_lane);
       } else if constexpr (m % 2 == 0) {  // no wait at the end of the gap
-        constexpr int copy = copy_at(m), load = load_at(m), write = load - v_lines;
+        constexpr int copy = Plan::copy_at(m), load = Plan::load_at(m), write = load - v_lines;
         if constexpr (copy >= 0 && copy < k_lines) copy_k<full>(i + 3, copy, other.k);
         if constexpr (load >= 0 && load < v_lines) arriving[load] = load_v<full>(i + 2, load);
         if constexpr (write >= 0 && write < v_lines) write_v<write>(other.v);
