@@ -20,7 +20,8 @@
  *   whatever its bits are. (Rounding may differ: a row whose tile of 64 keys holds a NaN or infinity, seen or
  *   not, is computed by a slower path with other roundings, within the same error bound.)
  * - A dot product sum_d q k that overflows fp32 before the scale is applied counts as an infinite score (-inf: not
- *   visible).
+ *   visible). Scores are kept in units of log2: a bias, a score with bias, or a sink counts as infinite from 2.358e38 on, so
+ *   that a bias of the least number of fp32 hides its key as -inf does.
  * - A sink of -inf is none; one that is NaN or +inf makes out and lse of its head's rows NaN (out of a row that sees no key
  *   stays 0).
  * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16) and A the same attention applied to |v|, an element is within
