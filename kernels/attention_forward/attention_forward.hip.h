@@ -24,19 +24,27 @@
 
 namespace flydsl::kernels {
 
+// Of the waves on a SIMD those in their products go first: a wave's softmax has something to issue in every
+// slot, and beside it the matrix unit would starve.
+FLYDSL_DEVICE void prefer_products(bool in_products) {
+  if (in_products)
+    __builtin_amdgcn_s_setprio(1);
+  else
+    __builtin_amdgcn_s_setprio(0);
+}
+
 template <class Element, int head_dim_qk, int head_dim_v, Mask mask, Staging staging, int waves>
 struct Wave {
   using Layout = ColumnTile<head_dim_qk, head_dim_v>;
-  // Where registers are left, the first values are on their way while the weights are computed.
-  static constexpr bool kReadAhead = head_dim_v <= 128;
-  // Where they are scarce, what a lane can compute again is not kept.
+  static constexpr int kAhead = head_dim_v > 224 ? 1 : kFragmentsAhead;
+  // Where registers are scarce, what a lane can compute again is not kept.
   static constexpr bool kFewRegisters = waves == 8;
   const Problem<mask> &work;
   ColumnStager<head_dim_qk, head_dim_v, staging, waves> stager;
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
   float scale_log2;
-  i32 tiles;  // of the work-group
+  i32 tiles;                          // of the work-group
   i32 lane_first_key, lane_last_key;  // visible, counted from the lane's first key
   i32 first_row_first_key, last_row_first_key, first_row_last_key, last_row_last_key;
   u32x4 q[head_dim_qk / 16];
@@ -66,6 +74,19 @@ struct Wave {
   }
   FLYDSL_DEVICE u32 fresh_lane() const { return kFewRegisters ? computed_here(lane) : lane; }
 
+  // The scores of a tile whose first key is `first_key`, masked.
+  template <bool tail>
+  FLYDSL_DEVICE void scores(lds_ptr<char> k_now, i32 first_key, f32x16 (&s)[2]) {
+    const i32 last_key = first_key + kKeysOfTile - 1;
+    constexpr bool window = mask == Mask::window;
+    score_tile<Element, kAhead>(typename Layout::Keys(k_now, fresh_lane()), q, s);
+    if (kFewRegisters) set_lane_keys(fresh_lane());
+    if (window && (first_key < last_row_first_key || last_key > first_row_last_key))
+      mask_tile(lane_first_key - first_key, lane_last_key - first_key, s);
+    else if (!window && tail && last_key > first_row_last_key)
+      mask_tile(lane_last_key - first_key, s);
+  }
+
   // One tile. The tile is in k_now, v_now; the next one goes to k_next, v_next. A tile that some
   // row does not see completely needs tail = true.
   template <bool tail>
@@ -80,20 +101,22 @@ struct Wave {
     // Other waves of the work-group may see a tile of which this one sees nothing.
     if (!tail || (first_key <= last_row_last_key && (!window || last_key >= first_row_first_key))) {
       f32x16 s[2];
-      score_tile<Element>(typename Layout::Keys(k_now, fresh_lane()), q, s);
-      if (kFewRegisters) set_lane_keys(fresh_lane());
-      if (window && (first_key < last_row_first_key || last_key > first_row_last_key))
-        mask_tile(lane_first_key - first_key, lane_last_key - first_key, s);
-      else if (!window && tail && last_key > first_row_last_key)
-        mask_tile(lane_last_key - first_key, s);
+      scores<tail>(k_now, first_key, s);
+      prefer_products(false);
       const typename Layout::Values values(v_now, fresh_lane());
-      u32x4 v[head_dim_v / 32], p[4];
-      // (Not before the scores: their registers would be live together with those of K.)
-      __builtin_amdgcn_sched_barrier(0);
-      if (kReadAhead) read_values(values, 0, v);
-      weigh_tile<Element>(s, scale_log2, state, o, p);
-      if (!kReadAhead) read_values(values, 0, v);
-      accumulate_tile<Element>(values, v, p, o);
+      u32x4 p[4];
+      float tile_sum = weights_of<Element>(s, scale_log2, state.reference, p);
+      if (const u64 rows = exceeding_rows(tile_sum); FLYDSL_UNLIKELY(rows != 0)) {
+        // Once for the first tile, and rarely after: from the scores again, so that none has to be kept.
+        scores<tail>(k_now, first_key, s);
+        move_reference<Element>(rows >> fresh_lane() & 1, s, scale_log2, state, o);
+        tile_sum = weights_of<Element>(s, scale_log2, state.reference, p);
+      }
+      state.sum += tile_sum;
+      fragment_slot();
+      ValueFragments<typename Layout::Values, head_dim_v / 32, kAhead> v(values);
+      prefer_products(true);
+      v.template accumulate<Element>(p, o);
     }
     if (more) stager.finish(k_next, v_next);
     // Out of the loop clang 22.1 copies O, in one instance after 11 of the 12 wait states that reading a
@@ -153,6 +176,7 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   wave.tiles = (work.last_key(work.first_row + rows - 1) + kKeysOfTile) / kKeysOfTile;
   if (wave.tiles < 0) wave.tiles = 0;
 
+  prefer_products(true);
   i32 tile = work.first_tile();
   if (tile < wave.tiles) {
     wave.stager.begin(tile, k0, v0);

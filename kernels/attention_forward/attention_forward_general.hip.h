@@ -15,6 +15,8 @@ namespace flydsl::kernels {
 template <class Element, int head_dim_qk, int head_dim_v>
 struct GeneralWave {
   using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  // Where registers are scarce, fewer fragments.
+  static constexpr int kAhead = head_dim_qk > 256 ? 1 : kFragmentsAhead;
   const GeneralWork &work;
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
@@ -51,18 +53,18 @@ struct GeneralWave {
     // Other waves of the work-group may see a tile of which this one sees nothing.
     if (tile_begin > work.last_key(last_row) || tile_last < work.first_key(first_row)) return;
     f32x16 s[2];
-    score_tile<Element, Layout>(k_tile + Layout::k_lane(lane), q, s);
+    score_tile<Element, kAhead>(typename Layout::Keys(k_tile, lane), q, s);
     const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
     if (has_terms) add_score_terms<Element>(work, row, EachOfTile{s, lane_begin});
     hide_masked(work, row, EachOfTile{s, lane_begin});
     if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row))
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
-    const lds_ptr<const char> v_lane = v_tile + Layout::v_lane(lane);
-    u32x4 v[head_dim_v / 32], p[4];
+    u32x4 p[4];
     weigh_tile<Element>(s, c, state, o, p);
     if (fresh_arguments()->dropout_threshold != 0) drop_weights(work, row, lane_begin, p);
-    read_values<Layout>(v_lane, 0, v);
-    accumulate_tile<Element, Layout>(v_lane, v, p, o);
+    const typename Layout::Values values(v_tile, lane);
+    ValueFragments<typename Layout::Values, head_dim_v / 32, kAhead> v(values);
+    v.template accumulate<Element>(p, o);
   }
 
   FLYDSL_DEVICE void store() {
@@ -136,11 +138,19 @@ FLYDSL_DEVICE void compute_columns(const GeneralWork &work, u32 item, lds_ptr<ch
     wave.load_queries();
   }
   for (; tile < end; ++tile) {
-    if (!ahead) stager.begin(tile);
-    barrier();  // the previous tile has been read
-    stager.write(k, v);
-    barrier();
-    if (ahead && tile + 1 < end) stager.begin(tile + 1);
+    if (ahead) {
+      barrier();  // the previous tile has been read
+      stager.write(k, v);
+      barrier();
+      if (tile + 1 < end) stager.begin(tile + 1);
+    } else {
+      stager.begin_k(tile);
+      barrier();
+      stager.write_k(k);
+      stager.begin_v(tile);
+      stager.write_v(v);
+      barrier();
+    }
     wave.compute(tile, k, v);
   }
   wave.store();

@@ -29,8 +29,8 @@ struct ColumnSource {
   i32 back;         // of this lane in the last block: from a column past the head dim to a real one
   u64 tile_offset;  // of the next tile, if it is full; the same in all lanes
 
-  FLYDSL_DEVICE ColumnSource(global_ptr<const char> tensor, i64 row_bytes, i32 head_dim, LinePart part,
-                             i32 first_tile)
+  FLYDSL_DEVICE ColumnSource(global_ptr<const char> tensor, i64 row_bytes, i32 head_dim,
+                             LinePart part, i32 first_tile)
       : base(tensor), row_bytes(row_bytes), head_dim(head_dim), back(back_of(part)) {
     lane_offset = static_cast<u64>(part.row * row_bytes + part.byte);
     tile_offset = static_cast<u64>(first_tile) * (kKeysOfTile * static_cast<u64>(row_bytes));
@@ -100,8 +100,10 @@ struct ColumnSources {
 
   template <class UseK, class UseV>
   FLYDSL_DEVICE void each_block(i32 tile, i32 seq_k, UseK use_k, UseV use_v) {
-    k.each_block(tile, seq_k, [&] { return Layout::k_part(wave, computed_here(lane)); }, use_k);
-    v.each_block(tile, seq_k, [&] { return Layout::v_part(wave, computed_here(lane)); }, use_v);
+    k.each_block(
+        tile, seq_k, [&] { return Layout::k_part(wave, computed_here(lane)); }, use_k);
+    v.each_block(
+        tile, seq_k, [&] { return Layout::v_part(wave, computed_here(lane)); }, use_v);
   }
 };
 
@@ -140,12 +142,13 @@ struct ColumnStager<head_dim, head_dim, Staging::direct, 8> {
         lane(lane),
         source(carries_v ? work.v_row(0) : work.k_row(0),
                2 * (carries_v ? fresh_arguments()->v_stride_s : fresh_arguments()->k_stride_s),
-               carries_v ? fresh_arguments()->head_dim_v : fresh_arguments()->head_dim_qk,
-               part(), work.first_tile()),
+               carries_v ? fresh_arguments()->head_dim_v : fresh_arguments()->head_dim_qk, part(),
+               work.first_tile()),
         seq_k(work.seq_k) {}
 
   FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char> k_to, lds_ptr<char> v_to) {
-    source.each_block(tile, seq_k, [&] { return part(); }, DirectCopy{(carries_v ? v_to : k_to) + line * 1024});
+    source.each_block(
+        tile, seq_k, [&] { return part(); }, DirectCopy{(carries_v ? v_to : k_to) + line * 1024});
   }
   FLYDSL_DEVICE void finish(lds_ptr<char>, lds_ptr<char>) {}
   FLYDSL_DEVICE void landed() { wait_for_copies(); }

@@ -60,8 +60,8 @@ struct ColumnTile {
     lds_ptr<const char> of_half[2];
     FLYDSL_DEVICE Values(lds_ptr<const char> tile, u32 lane) {
       const u32 line = lane % 16 / 4;  // key % 4
-      const u32 first = line * line_bytes + (lane / 32 ^ line) * 64 +
-                        (lane / 16 % 2 * 16 + lane % 4 * 4) * 2;
+      const u32 first =
+          line * line_bytes + (lane / 32 ^ line) * 64 + (lane / 16 % 2 * 16 + lane % 4 * 4) * 2;
       of_half[0] = tile + first;
       of_half[1] = tile + (first ^ 128);
     }

@@ -3,54 +3,40 @@
 #pragma once
 
 #include "attention_forward/arguments.hip.h"
+#include "attention_forward/fragments.hip.h"
 #include "common/lanes.hip.h"
-#include "common/lds.hip.h"
 #include "common/memory.hip.h"
 #include "common/mfma.hip.h"
 
 namespace flydsl::kernels {
 
-// The A operands of O^T = V^T P^T for 16 keys: `values`(step, block) is that of keys 16 step ..,
-// head-dim elements 32 block + l % 32.
-template <class Values, int blocks>
-FLYDSL_DEVICE void read_values(const Values &values, int step, u32x4 (&v)[blocks]) {
-#pragma unroll
-  for (int block = 0; block < blocks; ++block) v[block] = values(step, block);
-}
+// `values`(step, block): the A operand of O^T = V^T P^T for keys 16 step .., head-dim elements
+// 32 block + l % 32.
+template <class Values, int blocks, int ahead = kFragmentsAhead>
+struct ValueFragments {
+  const Values &values;
+  u32x4 v[ahead + 1];
 
-// `v` holds the operands of the first 16 keys.
-template <class Element, class Values, int blocks>
-FLYDSL_DEVICE void accumulate_tile(const Values &values, u32x4 (&v)[blocks], const u32x4 (&p)[4],
-                                   f32x16 (&o)[blocks]) {
+  // Reads the first ones.
+  FLYDSL_DEVICE explicit ValueFragments(const Values &values) : values(values) {
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
-    if (step != 0) read_values(values, step, v);
-#pragma unroll
-    for (int block = 0; block < blocks; ++block)
-      o[block] = mfma_32x32x16<Element>(v[block], p[step], o[block]);
+    for (int n = 0; n < ahead; ++n) v[n] = fragment(n);
   }
-}
+  FLYDSL_DEVICE u32x4 fragment(int n) const {
+    return values(n / blocks, n % blocks);
+  }
 
-// The same from a layout with one address a lane.
-template <class Layout>
-struct LaneValues {
-  lds_ptr<const char> v_lane;
-  FLYDSL_DEVICE u32x4 operator()(int step, int block) const {
-    const u32x2 low = read_transposed_b64(v_lane + Layout::v_immediate(step, 0, block));
-    const u32x2 high = read_transposed_b64(v_lane + Layout::v_immediate(step, 1, block));
-    return u32x4{low[0], low[1], high[0], high[1]};
+  template <class Element>
+  FLYDSL_DEVICE void accumulate(const u32x4 (&p)[4], f32x16 (&o)[blocks]) {
+#pragma unroll
+    for (int n = 0; n < 4 * blocks; ++n) {
+      if (n + ahead < 4 * blocks) v[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
+      fragment_slot();
+      o[n % blocks] = mfma_32x32x16<Element>(v[n % (ahead + 1)], p[n / blocks], o[n % blocks]);
+      fragment_slot();
+    }
   }
 };
-template <class Layout>
-FLYDSL_DEVICE void read_values(lds_ptr<const char> v_lane, int step,
-                               u32x4 (&v)[Layout::value_blocks]) {
-  read_values(LaneValues<Layout>{v_lane}, step, v);
-}
-template <class Element, class Layout>
-FLYDSL_DEVICE void accumulate_tile(lds_ptr<const char> v_lane, u32x4 (&v)[Layout::value_blocks],
-                                   const u32x4 (&p)[4], f32x16 (&o)[Layout::value_blocks]) {
-  accumulate_tile<Element>(LaneValues<Layout>{v_lane}, v, p, o);
-}
 
 // factor * o of this lane's row in the element type, as 16-byte pieces: lanes l and l + 32 hold
 // alternate quadruples of the row and exchange them, so that piece n is elements 16 n + 8 (l / 32) +

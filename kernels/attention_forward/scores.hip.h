@@ -2,31 +2,26 @@
 // is key 32 b + 8 (i / 4) + 4 (l / 32) + i % 4 of the tile.
 #pragma once
 
-#include "common/lds.hip.h"
+#include "attention_forward/fragments.hip.h"
 #include "common/math.hip.h"
 #include "common/mfma.hip.h"
 
 namespace flydsl::kernels {
 
 // `keys`(block, step): the A operand of keys 32 block + l % 32, elements 16 step + 8 (l / 32) + 0..7.
-template <class Element, class Keys, int steps>
+template <class Element, int ahead = kFragmentsAhead, class Keys, int steps>
 FLYDSL_DEVICE void score_tile(const Keys &keys, const u32x4 (&q)[steps], f32x16 (&s)[2]) {
+  const auto fragment = [&](int n) { return keys(n % 2, n / 2); };
+  u32x4 k[ahead + 1];
 #pragma unroll
-  for (int step = 0; step < steps; ++step) {
+  for (int n = 0; n < ahead; ++n) k[n] = fragment(n);
 #pragma unroll
-    for (int block = 0; block < 2; ++block)
-      s[block] = mfma_32x32x16<Element>(keys(block, step), q[step],
-                                        step == 0 ? f32x16{} : s[block]);
+  for (int n = 0; n < 2 * steps; ++n) {
+    if (n + ahead < 2 * steps) k[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
+    fragment_slot();
+    s[n % 2] = mfma_32x32x16<Element>(k[n % (ahead + 1)], q[n / 2], n < 2 ? f32x16{} : s[n % 2]);
+    fragment_slot();
   }
-}
-
-template <class Element, class Layout>
-FLYDSL_DEVICE void score_tile(lds_ptr<const char> k_lane, const u32x4 (&q)[Layout::score_steps],
-                              f32x16 (&s)[2]) {
-  const auto keys = [&](int block, int step) {
-    return read_b128(k_lane + Layout::k_immediate(block, step));
-  };
-  score_tile<Element>(keys, q, s);
 }
 
 // The keys of this tile that the lane's row may see are first_key .. last_key, counted from the

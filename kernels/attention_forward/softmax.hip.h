@@ -68,4 +68,49 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x
   row.sum += tile_sum;
 }
 
+// ---- the same without a maximum for each tile: the reference moves when a tile's weights add up to more than this,
+// before they are used. fp16 weights are then still below 65504.
+constexpr float kLargestTileSum = 16384.0f;
+
+// Weights of a tile relative to the row's reference, and their sum.
+template <class Element>
+FLYDSL_DEVICE float weights_of(const f32x16 (&s)[2], float c, float reference, u32x4 (&p)[4]) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float low = exp2(fma(s[step / 2][step % 2 * 8 + j], c, -reference));
+      const float high = exp2(fma(s[step / 2][step % 2 * 8 + j + 1], c, -reference));
+      sum += low;
+      sum += high;
+      p[step][j / 2] = round_pair<Element>(low, high);
+    }
+  }
+  return sum;
+}
+
+// Lanes whose row has too large a sum, in either half.
+FLYDSL_DEVICE u64 exceeding_rows(float tile_sum) {
+  const u64 lanes = ballot(!(tile_sum <= kLargestTileSum));  // NaN too
+  return lanes | lanes << 32 | lanes >> 32;
+}
+
+// Moves the reference of these rows to the maximum of the scores, and what is relative to it. A row that has seen
+// no score has a reference so low that its first sum is infinite.
+template <class Element, int blocks>
+FLYDSL_DEVICE void move_reference(bool exceeds, const f32x16 (&s)[2], float c, RowState &row,
+                                  f32x16 (&o)[blocks]) {
+  float top = larger(s[0][0], s[1][0]);
+#pragma unroll
+  for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
+  top = max_of_halves(top);
+  const float reference = exceeds ? fma(top, c, -kShift<Element>) : row.reference;
+  const float factor = exp2(row.reference - reference);
+  row.reference = reference;
+  row.sum *= factor;
+#pragma unroll
+  for (int block = 0; block < blocks; ++block) o[block] *= factor;
+}
+
 }  // namespace flydsl::kernels

@@ -105,6 +105,31 @@ TEST_P(AttentionForwardHeadDims, LongSequences) {
   }
 }
 
+// Scores that jump from tile to tile, up and down, by less and by more than fp32 weights can follow: each time the
+// reference has to move before a weight is used.
+TEST_P(AttentionForwardHeadDims, ScoresJump) {
+  const uint64_t seed = test_seed(67);
+  SCOPED_TRACE("FLYDSL_TEST_SEED=" + std::to_string(seed));
+  Random random(seed);
+  const float jumps[] = {0, 12, -300, 20, 200, 190, 600};
+  for (const int64_t head_dim : {32, 64, 80, 96, 128, 160, 192, 256}) {
+    AttentionCase c = random_case(head_dim, head_dim, random);
+    c.seq_q = 70;
+    c.seq_k = 7 * 64 - 5;
+    c.scale = 1;
+    c.place_k = c.place_q = c.place_v = c.place_out = Placement{};
+    c.fill_random(random);
+    // (In the last element: added first it would take the others' last bits.)
+    for (int64_t i = 1; i <= c.heads_q * c.seq_q; ++i)
+      c.q[static_cast<size_t>(i * head_dim - 1)] = from_float(c.dtype, 1.0f);
+    for (int64_t j = 0; j < c.heads_kv * c.seq_k; ++j) {
+      c.k[static_cast<size_t>((j + 1) * head_dim - 1)] =
+          from_float(c.dtype, jumps[j % c.seq_k / 64] + static_cast<float>(j % 3));
+    }
+    check_attention(c);
+  }
+}
+
 // What is padded inside the kernel must not show: the same problem, padded with zeros by the caller
 // to the class, gives the same bits (the order of the sums is the class's).
 TEST_P(AttentionForwardHeadDims, flash_attention_2896_padding_by_the_caller_is_equal) {

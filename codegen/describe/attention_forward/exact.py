@@ -9,10 +9,10 @@ _ROWS_OF_WAVE = 32
 # (D, Dv, staging) -> waves of a work-group, waves a SIMD: as many as registers allow without spills, and LDS (256 bytes a
 # column of K and V each) of 160 KiB. Where one work-group of 4 waves would take more than half the LDS, 8 share it.
 _WAVES = {
-    (32, 32, "direct"): (4, 4),
+    (32, 32, "direct"): (4, 5),
     (64, 64, "direct"): (4, 4),
     (64, 64, "staged"): (4, 3),
-    (96, 96, "direct"): (4, 2),
+    (96, 96, "direct"): (4, 3),
     (128, 128, "direct"): (4, 2),
     (128, 128, "staged"): (4, 2),
     (160, 160, "direct"): (4, 2),

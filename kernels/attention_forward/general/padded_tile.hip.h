@@ -1,5 +1,5 @@
 // Where a tile of 64 keys lies in LDS when the head dims are any multiples of 32: row after row.
-// Without conflicts (lane groups as in tile_layout.hip.h):
+// Without conflicts (lane groups as in column_tile.hip.h):
 // - K by b128, lane = row: the pitch is an odd number of 16-byte places, so that the 16 rows of a
 //   group lie in 16 different places (mod 256);
 // - V by transposed b64: 32 lanes read 64 bytes of 4 neighbouring rows; the pitch is an odd number of
@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common/lanes.hip.h"
+#include "common/lds.hip.h"
 
 namespace flydsl::kernels {
 
@@ -19,17 +20,29 @@ struct PaddedTile {
   static constexpr int v_pitch = 2 * head_dim_v + (head_dim_v % 64 == 0 ? 64 : 0);
   static constexpr int k_bytes = 64 * k_pitch, v_bytes = 64 * v_pitch;
 
-  // As in TileLayout.
-  static FLYDSL_DEVICE u32 k_lane(u32 lane) { return lane % 32 * k_pitch + lane / 32 * 16; }
-  static constexpr int k_immediate(int block, int step) { return 32 * block * k_pitch + 32 * step; }
-  static FLYDSL_DEVICE u32 v_lane(u32 lane) {
-    const u32 key = lane / 32 * 4 + lane % 16 / 4;
-    const u32 element = lane / 16 % 2 * 16 + lane % 4 * 4;
-    return key * v_pitch + element * 2;
-  }
-  static constexpr int v_immediate(int step, int half, int block) {
-    return (16 * step + 8 * half) * v_pitch + 64 * block;
-  }
+  // As in ColumnTile.
+  struct Keys {
+    lds_ptr<const char> k_lane;
+    FLYDSL_DEVICE Keys(lds_ptr<const char> tile, u32 lane)
+        : k_lane(tile + (lane % 32 * k_pitch + lane / 32 * 16)) {}
+    FLYDSL_DEVICE u32x4 operator()(int block, int step) const {
+      return read_b128(k_lane + (32 * block * k_pitch + 32 * step));
+    }
+  };
+  struct Values {
+    lds_ptr<const char> v_lane;
+    FLYDSL_DEVICE Values(lds_ptr<const char> tile, u32 lane) {
+      const u32 key = lane / 32 * 4 + lane % 16 / 4;
+      const u32 element = lane / 16 % 2 * 16 + lane % 4 * 4;
+      v_lane = tile + (key * v_pitch + element * 2);
+    }
+    FLYDSL_DEVICE u32x4 operator()(int step, int block) const {
+      const int at = 16 * step * v_pitch + 64 * block;
+      const u32x2 low = read_transposed_b64(v_lane + at);
+      const u32x2 high = read_transposed_b64(v_lane + (at + 8 * v_pitch));
+      return u32x4{low[0], low[1], high[0], high[1]};
+    }
+  };
 };
 
 }  // namespace flydsl::kernels

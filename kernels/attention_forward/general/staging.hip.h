@@ -24,32 +24,43 @@ struct GeneralStager {
 
   // Starts fetching a tile.
   FLYDSL_DEVICE void begin(i32 tile) {
-    const KeyPlace place = work.place_of(work.real_key(tile * kKeysOfTile + row));
-    const auto k = work.k_row(place), v = work.v_row(place);
-    const Arguments args = fresh_arguments();
-    const Format format = static_cast<Format>(args->kv_format);
-    const i32 first = static_cast<i32>(computed_here(static_cast<u32>(8 * part)));
-#pragma unroll
-    for (int i = 0; i < head_dim_qk / 32; ++i)
-      k_held[i] = load_stored(k, 32 * i + first, args->head_dim_qk, format);
-#pragma unroll
-    for (int i = 0; i < head_dim_v / 32; ++i)
-      v_held[i] = load_stored(v, 32 * i + first, args->head_dim_v - work.column, format);
+    begin_k(tile);
+    begin_v(tile);
   }
   FLYDSL_DEVICE void write(lds_ptr<char> k_to, lds_ptr<char> v_to) {
+    write_k(k_to);
+    write_v(v_to);
+  }
+
+  FLYDSL_DEVICE void begin_k(i32 tile) {
+    fetch(work.k_row(place(tile)), fresh_arguments()->head_dim_qk, k_held);
+  }
+  FLYDSL_DEVICE void begin_v(i32 tile) {
+    fetch(work.v_row(place(tile)), fresh_arguments()->head_dim_v - work.column, v_held);
+  }
+  FLYDSL_DEVICE void write_k(lds_ptr<char> to) { write_rows<Layout::k_pitch>(k_held, to); }
+  FLYDSL_DEVICE void write_v(lds_ptr<char> to) { write_rows<Layout::v_pitch>(v_held, to); }
+
+ private:
+  FLYDSL_DEVICE KeyPlace place(i32 tile) const {
+    return work.place_of(work.real_key(tile * kKeysOfTile + row));
+  }
+  template <int blocks>
+  FLYDSL_DEVICE void fetch(global_ptr<const char> from, i32 head_dim, u32x4 (&held)[blocks]) {
+    const Format format = static_cast<Format>(fresh_arguments()->kv_format);
+    const i32 first = static_cast<i32>(computed_here(static_cast<u32>(8 * part)));
+#pragma unroll
+    for (int i = 0; i < blocks; ++i) held[i] = load_stored(from, 32 * i + first, head_dim, format);
+  }
+  template <int pitch, int blocks>
+  FLYDSL_DEVICE void write_rows(u32x4 (&held)[blocks], lds_ptr<char> to) {
     if (const Format format = static_cast<Format>(fresh_arguments()->kv_format);
         format != Format::wide) {
 #pragma unroll
-      for (u32x4 &held : k_held) held = widened<Element>(held, format);
-#pragma unroll
-      for (u32x4 &held : v_held) held = widened<Element>(held, format);
+      for (u32x4 &piece : held) piece = widened<Element>(piece, format);
     }
 #pragma unroll
-    for (int i = 0; i < head_dim_qk / 32; ++i)
-      write_b128(k_to + row * Layout::k_pitch + 64 * i + 16 * part, k_held[i]);
-#pragma unroll
-    for (int i = 0; i < head_dim_v / 32; ++i)
-      write_b128(v_to + row * Layout::v_pitch + 64 * i + 16 * part, v_held[i]);
+    for (int i = 0; i < blocks; ++i) write_b128(to + row * pitch + 64 * i + 16 * part, held[i]);
   }
 };
 
