@@ -12,8 +12,7 @@
 #pragma once
 
 #include "attention_forward/exact.hip.h"
-#include "attention_forward/outputs.hip.h"
-#include "attention_forward/pipelined/items.hip.h"
+#include "attention_forward/pipelined/finish.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
 #include "attention_forward/pipelined/tiles.hip.h"
 #include "attention_forward/plain_row.hip.h"
@@ -40,61 +39,71 @@ struct Wave {
     lds_ptr<char> k, v;
   };
   Item<mask> work, coming;  // this item, the next one
-  bool more = false;        // there is a next one
-  KeySource<head_dim> keys;
-  ValueSource<head_dim_v> values;
+  u32 more = 0;             // 1: there is a next one
   i64 k_row_bytes, v_row_bytes;
+  KeySource<head_dim> keys;  // at the tile that is copied next, as values
+  ValueSource<head_dim_v> values;
+  typename KeySource<head_dim>::Skipped k_skipped;
+  i64 v_skipped;
   u32 wave, lane;
-  float c;        // weights are 2^(score c - reference)
-  bool as_it_is;  // Q: no sign of the scale to apply
+  float c;  // weights are 2^(score c - reference)
   HalfTile<Element> half[2];
   f32x16 next[2][2];  // scores of the tile after that in `half`
   float done_reference[2], done_sum[2];
   u32x4 ring[kAhead + 1];
   u64 exceeding;  // lanes whose tile sum is too large
+  OwnRows own;
 
-  FLYDSL_DEVICE Wave(const Item<mask> &first, u32 wave, u32 lane)
+  FLYDSL_DEVICE Wave(const Item<mask> &first, u32 wave, u32 lane, lds_ptr<char> own_rows)
       : work(first),
-        keys(first.k_row(0), wave, lane),
-        values(first.v_row(0), wave, lane),
         k_row_bytes(2 * fresh_arguments()->k_stride_s),
         v_row_bytes(2 * fresh_arguments()->v_stride_s),
+        keys(first.here().k_row(0), 0, k_row_bytes, wave, lane),
+        values(first.here().v_row(0), 0, v_row_bytes, wave, lane),
+        k_skipped(k_row_bytes),
+        v_skipped(in_lanes(decltype(values)::skipped(v_row_bytes))),
         wave(wave),
-        lane(lane) {
-    const Arguments args = fresh_arguments();
-    c = args->scale_log2;
-    as_it_is = args->q_and == ~0u && args->q_xor == 0;
+        lane(lane),
+        own(own_rows, wave, lane) {
+    c = fresh_arguments()->scale_log2;
   }
 
-  static FLYDSL_DEVICE i32 first_row_of(const Problem<mask> &item, u32 wave, int h) {
-    return item.first_row + kRowsOfHalf * h + kRowsOfWave * static_cast<i32>(wave);
+  // Queries: the first 128 elements pass through LDS, a few lines at a time; others go straight to registers.
+  static constexpr int kFetchedSteps = OwnRows::Layout::score_steps;
+  FLYDSL_DEVICE void begin_queries(const Item<mask> &item) {
+    own.begin_queries(item.here().q_row(0), 2 * fresh_arguments()->q_stride_s, item.first_row,
+                      item.seq_q - 1);
   }
-  FLYDSL_DEVICE i32 first_row_of(const Problem<mask> &item, int h) const {
-    return first_row_of(item, wave, h);
+  FLYDSL_DEVICE void load_q(const Item<mask> &item) {
+    if constexpr (kScoreSteps > kFetchedSteps) {
+      const auto row = [&](int h) {
+        return item.here().q_row(item.real_row(item.lane_row(wave, h, lane))) +
+               16 * (fresh_lane(lane) / 32);
+      };
+      const auto q0 = row(0), q1 = row(1);
+      each<kScoreSteps - kFetchedSteps>([&](auto number) {
+        constexpr int step = kFetchedSteps + decltype(number)::value;
+        load_hidden<q_register<kScoreSteps>(0, step), 32 * step>(q0);
+      });
+      each<kScoreSteps - kFetchedSteps>([&](auto number) {
+        constexpr int step = kFetchedSteps + decltype(number)::value;
+        load_hidden<q_register<kScoreSteps>(1, step), 32 * step>(q1);
+      });
+    }
   }
-  FLYDSL_DEVICE i32 row_of(const Problem<mask> &item, int h) const {
-    return first_row_of(item, h) + static_cast<i32>(lane % 32);
-  }
-
-  FLYDSL_DEVICE void load_q(const Problem<mask> &item) {
-    const auto row = [&](int h) {
-      return item.q_row(item.real_row(row_of(item, h))) + 16 * (lane / 32);
-    };
-    const auto q0 = row(0), q1 = row(1);
-    each<kScoreSteps>([&](auto number) {
+  FLYDSL_DEVICE void read_q() {
+    const lds_ptr<const char> rows = own.lane_rows();
+    each<kFetchedSteps>([&](auto number) {
       constexpr int step = decltype(number)::value;
-      load_hidden<q_register<kScoreSteps>(0, step), 32 * step>(q0);
-    });
-    each<kScoreSteps>([&](auto number) {
-      constexpr int step = decltype(number)::value;
-      load_hidden<q_register<kScoreSteps>(1, step), 32 * step>(q1);
+      OwnRows::read_query<q_register<kScoreSteps>(0, step), 0, step>(rows);
+      OwnRows::read_query<q_register<kScoreSteps>(1, step), 1, step>(rows);
     });
   }
   // When its loads have landed.
   FLYDSL_DEVICE void finish_q() {
-    if (FLYDSL_LIKELY(as_it_is)) return;
     const Arguments args = fresh_arguments();
     const u32 q_and = args->q_and, q_xor = args->q_xor;
+    if (FLYDSL_LIKELY(q_and == ~0u && q_xor == 0)) return;
     each<2 * kScoreSteps>([&](auto number) {
       constexpr int first = q_register<kScoreSteps>(0, 0) + 4 * decltype(number)::value;
       u32x4 q[1];
@@ -141,14 +150,18 @@ struct Wave {
 
   // ---- copies of a tile's K or V: lines of the wave
   FLYDSL_DEVICE void copy_tile_k(i32 tile, lds_ptr<char> to) {
+    const typename KeySource<head_dim>::Places places(wave);
+    KeySource<head_dim> from = keys.clamped(tile, work.seq_k, k_row_bytes, wave, lane);
+    keys.next_tile(k_row_bytes);
 #pragma unroll
-    for (int line = 0; line < keys.lines; ++line)
-      keys.copy(tile, line, work.seq_k, k_row_bytes, to);
+    for (int line = 0; line < keys.lines; ++line) from.copy_clamped(line, k_row_bytes, to, places);
   }
   FLYDSL_DEVICE void copy_tile_v(i32 tile, lds_ptr<char> to) {
+    ValueSource<head_dim_v> from = values.clamped(tile, work.seq_k, v_row_bytes, wave, lane);
+    values.next += kKeysOfTile * v_row_bytes;
 #pragma unroll
     for (int line = 0; line < values.lines; ++line)
-      values.copy(tile, line, work.seq_k, v_row_bytes, to);
+      from.copy_clamped(line, v_row_bytes, to + values.place(wave));
   }
 
   // ---- vector work beside matrix instruction m of the first phase: 64 exponents, some weights
@@ -270,17 +283,29 @@ struct Wave {
   // The scores in `half` are those of tile `tile` of this item, or of the next one.
   FLYDSL_DEVICE void mask_scores(bool of_next, i32 tile) {
     const i32 first_key = tile * kKeysOfTile;
-    const i32 seen_by_all =
-        of_next ? coming.last_key(first_row_of(coming, 0)) : work.last_key(first_row_of(work, 0));
+    const i32 seen_by_all = (of_next ? coming.last_key(coming.wave_row(wave, 0))
+                                     : work.last_key(work.wave_row(wave, 0)));
     if (first_key + kKeysOfTile - 1 <= seen_by_all) return;
     wait_for_products();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      i32 last = of_next ? coming.last_key(row_of(coming, h)) : work.last_key(row_of(work, h));
-      last -= static_cast<i32>(lane / 32 * 4) + first_key;
-      // Compared where it is needed: 32 lane masks would be kept.
-      asm volatile("" : "+v"(last));
-      mask_tile(last, half[h].s);
+      const i32 seen = (of_next ? coming.last_key(coming.wave_row(wave, h))
+                                : work.last_key(work.wave_row(wave, h))) -
+                       first_key;
+      i32 last = of_next ? coming.last_key(coming.lane_row(wave, h, lane))
+                         : work.last_key(work.lane_row(wave, h, lane));
+      last -= static_cast<i32>(fresh_lane(lane) / 32 * 4) + first_key;
+#pragma unroll
+      for (int block = 0; block < 2; ++block) {
+        // Blocks of 32 keys: most are seen by all rows or by none.
+        if (seen >= 32 * block + 31) continue;
+        // Compared where it is needed: 16 lane masks would be kept.
+        asm volatile("" : "+v"(last));
+#pragma unroll
+        for (int n = 0; n < 16; ++n)
+          half[h].s[block][n] =
+              32 * block + 8 * (n / 4) + n % 4 <= last ? half[h].s[block][n] : -kInfinity;
+      }
     }
   }
   // The scores in `half` are of the first tile.
@@ -316,36 +341,47 @@ struct Wave {
                               v_other = other.v + Values::v_lane(lane);
     // What is copied, unless `full`: tile, keys that exist.
     i32 k_tile = i + 3, k_end = work.seq_k, v_tile = i + 1, v_end = work.seq_k;
-    const bool new_q = !full && more && i + 2 == work.tiles;
+    const bool new_q = !full && more != 0 && i + 2 == work.tiles;
     take_next();
     if constexpr (!full) {
-      if (more && k_tile >= work.tiles) {
-        if (k_tile == work.tiles) keys = KeySource<head_dim>(coming.k_row(0), wave, lane);
+      if (FLYDSL_UNLIKELY(more != 0 && k_tile >= work.tiles)) {
+        if (k_tile == work.tiles)
+          keys = KeySource<head_dim>(coming.here().k_row(0), 0, k_row_bytes, wave, lane);
         k_tile -= work.tiles;
         k_end = coming.seq_k;
       }
       const bool starts = v_tile == work.tiles;
-      if (starts) {
-        values = ValueSource<head_dim_v>(coming.v_row(0), wave, lane);
+      if (FLYDSL_UNLIKELY(starts)) {
+        values = ValueSource<head_dim_v>(coming.here().v_row(0), 0, v_row_bytes, wave, lane);
         v_tile = 0;
         v_end = coming.seq_k;
         end_rows();
       }
       mask_scores(starts, v_tile);
-      if (starts) begin_rows();
-      if (new_q) load_q(coming);
+      if (FLYDSL_UNLIKELY(starts)) begin_rows();
+      if (FLYDSL_UNLIKELY(new_q)) load_q(coming);
     }
+    KeySource<head_dim> k_from = keys;
+    ValueSource<head_dim_v> v_from = values;
+    if constexpr (!full) {
+      k_from = keys.clamped(k_tile, k_end, k_row_bytes, wave, lane);
+      v_from = values.clamped(v_tile, v_end, v_row_bytes, wave, lane);
+      keys.next_tile(k_row_bytes);
+      values.next += kKeysOfTile * v_row_bytes;
+    }
+    const typename KeySource<head_dim>::Places k_places(wave);
+    const u32 v_place = values.place(wave);
     const auto copy_k = [&](int line) {
       if constexpr (full)
-        keys.copy_next(line, k_row_bytes, other.k);
+        keys.copy_next(line, k_row_bytes, k_skipped, other.k, k_places);
       else
-        keys.copy(k_tile, line, k_end, k_row_bytes, other.k);
+        k_from.copy_clamped(line, k_row_bytes, other.k, k_places);
     };
     const auto copy_v = [&](int line) {
       if constexpr (full)
-        values.copy_next(line, v_row_bytes, other.v);
+        values.copy_next(line, v_row_bytes, v_skipped, other.v + v_place);
       else
-        values.copy(v_tile, line, v_end, v_row_bytes, other.v);
+        v_from.copy_clamped(line, v_row_bytes, other.v + v_place);
     };
     accumulate<true>(
         v_lane, [&](auto m) { early_work<decltype(m)::value>(); },
@@ -355,8 +391,10 @@ struct Wave {
           if constexpr (n % 4 == 2) copy_v(n / 4);
           if constexpr (n >= kValuePairs - kAhead) read_k<n + kAhead - kValuePairs>(k_lanes);
         });
-    if (new_q) {
-      __builtin_amdgcn_s_waitcnt(0x0f70 | kValuePairs / 2);  // vmcnt: all but the copies above
+    if (FLYDSL_UNLIKELY(new_q)) {
+      read_q();
+      // All loads but the copies above; these reads, and those of K before them.
+      __builtin_amdgcn_s_waitcnt(0x0070 | kValuePairs / 2);
       finish_q();
     }
     score_tile<true>(
@@ -366,11 +404,6 @@ struct Wave {
           // Lines of K that found no place above.
           constexpr int line = kValuePairs / 4 + n / 2;
           if constexpr (n % 2 == 0 && line < KeySource<head_dim>::lines) copy_k(line);
-          // Past the last complete tile, which is then no longer needed, it is copied again.
-          if constexpr (n == kExchange - 1 && full)
-            keys.end_tile(i + 4 < work.complete_tiles, k_row_bytes);
-          if constexpr (n == kExchange + 1 && full)
-            values.end_tile(i + 2 < work.complete_tiles, v_row_bytes);
           if constexpr (n == kExchange) exchange();
           slot();
           if constexpr (n >= kExchange) read_v<n - kExchange>(v_other);
@@ -379,12 +412,10 @@ struct Wave {
     if constexpr (!full) wait_for_reads<0>();
   }
 
-  // Steps of an item that mask nothing, and whose copies are of complete tiles of it, or of no use.
-  FLYDSL_DEVICE i32 full_steps(bool may_have_more) const {
-    i32 steps = work.full_tiles - 1;
-    if (may_have_more || work.complete_tiles < work.tiles)
-      steps = smaller(steps, smaller(work.complete_tiles, work.tiles) - 3);
-    return steps < 0 ? 0 : steps;
+  // Steps of this item that mask nothing, and whose copies are of complete tiles of it.
+  FLYDSL_DEVICE i32 full_steps() const {
+    return smaller(static_cast<i32>(uniform(static_cast<u32>(work.undisturbed_steps))),
+                   work.tiles - 3);
   }
 
   // The first item, up to where its first step finds what it needs; nothing is hidden behind anything.
@@ -392,9 +423,13 @@ struct Wave {
     copy_tile_k(0, now.k);
     copy_tile_k(1, other.k);
     copy_tile_v(0, now.v);
+    begin_queries(work);
+    for (int n = 0; n < kMoves; ++n) own.fetch_lines();
     load_q(work);
     clear_o();
     exchange();
+    read_q();
+    wait_for_reads<0>();
     finish_q();
     const KeyLanes<head_dim> k0(now.k, lane), k1(other.k, lane);
     const auto nothing = [](auto) {};
@@ -425,103 +460,82 @@ struct Wave {
     end_rows();
   }
 
+  // What is done between two pairs of steps, a little at a time because the memory is shared: the last item's outputs
+  // are stored, the next item is looked for, its queries are fetched.
+  static constexpr i32 kMoves = OwnRows::lines / OwnRows::lines_at_once;
+  static constexpr i32 kChores = 2 * kMoves + 1;
+  i32 chores = kMoves + 1;  // to do
+  FLYDSL_DEVICE void do_chore(Items<mask> &items) {
+    if (FLYDSL_UNLIKELY(chores == kMoves + 1)) {
+      more = items.next(coming,
+                        [&](const Item<mask> &item) { store_empty<head_dim_v>(item, wave, lane); });
+      if (more != 0)
+        begin_queries(coming);
+      else
+        chores = 1;
+    } else if (chores > kMoves) {
+      own.store_lines();
+    } else {
+      own.fetch_lines();
+    }
+    --chores;
+  }
+
   // All items. Steps of a loop come in pairs, whose buffers are known.
   FLYDSL_DEVICE void run(Items<mask> &items, Buffers even, Buffers odd) {
-    bool at_odd = full_steps(items.may_have_more()) % 2 != 0;
-    start(at_odd ? odd : even, at_odd ? even : odd);
+    u32 at_odd = 0;
+    start(even, odd);
 #pragma unroll 1
     do {
-      i32 steps = full_steps(items.may_have_more());
-      if (steps % 2 != at_odd) --steps;
+      const i32 pairs_end = full_steps() - 1;
       i32 i = 0;
-      if (FLYDSL_LIKELY(steps > 0)) {
-        const auto complete = [&](i32 tile) {
-          return smaller(tile, work.complete_tiles < 1 ? 0 : work.complete_tiles - 1);
-        };
-        keys.seek(complete(3), k_row_bytes);
-        values.seek(complete(1), v_row_bytes);
-        i = at_odd ? -1 : 0;
-        do {
-          if (FLYDSL_LIKELY(i >= 0)) step<true>(i, even, odd);
-          step<true>(i + 1, odd, even);
-          i += 2;
-        } while (i < steps);
-        at_odd = false;
-      }
-      more = items.next(coming, [&](const Problem<mask> &item) { store_empty(item, wave, lane); });
-      const i32 end = more ? work.tiles : work.tiles - 1;
 #pragma unroll 1
-      for (; i < end; ++i) {
-        step<false>(i, at_odd ? odd : even, at_odd ? even : odd);
-        at_odd = !at_odd;
+      for (;;) {
+        const bool in_pairs = i < pairs_end;
+        if (in_pairs && at_odd == 0) {
+          do {
+            step<true>(i, even, odd);
+            step<true>(i + 1, odd, even);
+            i += 2;
+          } while (i < pairs_end && chores <= 0);
+        }
+        if (chores > 0 && !(in_pairs && at_odd != 0)) {
+          do_chore(items);
+          continue;
+        }
+        if (i >= (more != 0 ? work.tiles : work.tiles - 1)) break;
+        step<false>(i, at_odd != 0 ? odd : even, at_odd != 0 ? even : odd);
+        ++i;
+        at_odd ^= 1;
       }
-      if (!more) last(at_odd ? odd : even);
+      if (more == 0) last(at_odd != 0 ? odd : even);
       wait_for_products();
-      store_all();
-      if (more) {
+      finish_item();
+      if (more != 0) {
         clear_o();
         work = coming;
       }
-    } while (more);
+    } while (more != 0);
   }
 
-  template <int h>
-  FLYDSL_DEVICE u32 store() {
-    f32x16 o[Values::value_blocks];
-    each<64>([&](auto n) {
-      constexpr int i = decltype(n)::value;
-      o[i / 16][i % 16] = read_hidden<o_register(h, 0) + i>();
-    });
-    return store_rows(done_reference[h], done_sum[h], row_of(work, h), o);
-  }
-
-  // Rows that need the slow path.
-  FLYDSL_DEVICE u32 store_rows(float reference, float half_sum, i32 row,
-                               const f32x16 (&o)[Values::value_blocks]) {
-    const float sum = sum_of_halves(half_sum);
-    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
-    float probe = sum * 0.0f;
-#pragma unroll
-    for (int block = 0; block < Values::value_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
-    }
-    const bool empty = work.last_key(row) < 0;
-    const bool trusted = probe == 0.0f && (empty || __builtin_fabsf(reference) < kLargestReference);
-    const bool in_range = row < work.seq_q;
-    const u64 distrust = ballot(in_range && !trusted);
-    const u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
-
-    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = empty ? 0.0f : reciprocal(sum);
-    store_row<Element>(work.out_row(row), lane, write, factor, o);
-    if (write && lane < 32)
-      work.store_lse(row, empty ? -kInfinity : (reference + log2(sum)) * kLn2);
-    return exact_rows;
-  }
-  template <int h>
-  FLYDSL_DEVICE void store_half() {
-    u32 exact_rows = store<h>();
+  FLYDSL_DEVICE void finish_item() {
+    u64 exact_rows = finish_rows<Element, 0>(work, done_reference[0], done_sum[0], own);
+    exact_rows |=
+        static_cast<u64>(finish_rows<Element, 1>(work, done_reference[1], done_sum[1], own)) << 32;
+    const Problem<mask> problem = work.here();
+    own.begin_outputs(problem.out_row(0), 2 * fresh_arguments()->out_stride_s, work.first_row,
+                      work.seq_q - 1);
+    chores = kChores;
+    if (more != 0 && FLYDSL_LIKELY(exact_rows == 0)) return;
 #pragma unroll 1
-    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
+    for (; chores > kMoves + 1; --chores) own.store_lines();
+    wait_for_copies();
+#pragma unroll 1
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1) {
+      const int number = __builtin_ctzll(exact_rows);
       exact_row(PlainRow<Element, head_dim, mask, head_dim_v>(
-                    work, first_row_of(work, h) + __builtin_ctz(exact_rows)),
-                lane);
-  }
-  FLYDSL_DEVICE void store_all() {
-    store_half<0>();
-    store_half<1>();
-  }
-  // Of an item whose rows see no key.
-  static FLYDSL_DEVICE void store_empty(const Problem<mask> &item, u32 wave, u32 lane) {
-#pragma unroll 1
-    for (int h = 0; h < 2; ++h) {
-      const i32 row = first_row_of(item, wave, h) + static_cast<i32>(lane % 32);
-      if (row >= item.seq_q) continue;
-#pragma unroll 1
-      for (u32 byte = 16 * (lane / 32); byte < 2 * head_dim_v; byte += 32)
-        store_16_bytes(item.out_row(row) + byte, u32x4{});
-      if (lane < 32) item.store_lse(row, -kInfinity);
+                    problem, work.wave_row(wave, number / 32) + number % 32),
+                fresh_lane(lane));
     }
   }
 };
@@ -534,6 +548,7 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   FLYDSL_SHARED static char v_even[W::Values::v_bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char k_odd[W::Keys::bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char v_odd[W::Values::v_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char own_rows[kWaves * OwnRows::bytes] __attribute__((aligned(16)));
   const typename W::Buffers even{(lds_ptr<char>)k_even, (lds_ptr<char>)v_even};
   const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
 
@@ -541,9 +556,10 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
             lane = thread % kWaveLanes;
   Items<mask> items;
   Item<mask> first;
-  if (!items.next(first, [&](const Problem<mask> &item) { W::store_empty(item, wave, lane); }))
+  if (!items.next(first,
+                  [&](const Item<mask> &item) { store_empty<head_dim_v>(item, wave, lane); }))
     return;
-  W(first, wave, lane).run(items, even, odd);
+  W(first, wave, lane, (lds_ptr<char>)own_rows).run(items, even, odd);
 }
 
 }  // namespace flydsl::kernels::pipelined

@@ -38,10 +38,20 @@ struct KeyLanes {
         second(Layout::two ? tile + Layout::Second::k_lane(lane) : nullptr) {}
 };
 
-// A value of which the compiler does not know that it is the same in every step, so that it keeps
-// nothing that is computed from it: there are not enough scalar registers.
+// The same value, of which the compiler does not know it: what is computed from it is computed here, and
+// not kept in registers from the start of the kernel.
 FLYDSL_DEVICE u32 fresh(u32 value) {
   asm volatile("" : "+s"(value));
+  return value;
+}
+FLYDSL_DEVICE u32 fresh_lane(u32 lane) {
+  asm volatile("" : "+v"(lane));
+  return lane;
+}
+
+// There are more vector registers left than scalar ones.
+FLYDSL_DEVICE i64 in_lanes(i64 value) {
+  asm volatile("" : "+v"(value));
   return value;
 }
 
@@ -50,39 +60,46 @@ template <int head_dim, int pitch>
 struct LineSource {
   using Layout = TileLayout<head_dim>;
   static constexpr int lines = Layout::lines / kWaves;  // of a tile
-  global_ptr<const char> row_0;                         // this lane's part of it
-  global_ptr<const char> next;                          // this lane's part of the next line
-  u32 wave;
-  i32 lane_row;  // row in the tile that this lane copies of the first line
+  // This lane's part of the next tile's first line, or of the next line, and with clamp() the rows that
+  // exist after it.
+  global_ptr<const char> next;
+  i32 rows_after = 0;
 
-  FLYDSL_DEVICE LineSource(global_ptr<const char> tensor, u32 wave, u32 lane)
-      : row_0(tensor + lane % Layout::lanes_of_row * 16),
-        wave(wave),
-        lane_row(static_cast<i32>(wave * lines + lane / Layout::lanes_of_row * Layout::lines)) {}
+  // Row of the tile that this lane copies of the first line.
+  static FLYDSL_DEVICE i32 lane_row(u32 wave, u32 lane) {
+    return static_cast<i32>(wave * lines + lane / Layout::lanes_of_row * Layout::lines);
+  }
+  // Where this wave's first line goes.
+  static FLYDSL_DEVICE u32 place(u32 wave) { return fresh(wave * (lines * pitch)); }
 
-  FLYDSL_DEVICE lds_ptr<char> place(lds_ptr<char> tile, int line) const {
-    return tile + (fresh(wave * (lines * pitch)) + line * pitch);
+  // `tensor` is row 0.
+  FLYDSL_DEVICE LineSource(global_ptr<const char> tensor, i32 tile, i64 row_bytes, u32 wave,
+                           u32 lane) {
+    const u32 l = fresh_lane(lane);
+    next = tensor + l % Layout::lanes_of_row * 16 +
+           (tile * kKeysOfTile + lane_row(wave, l)) * row_bytes;
   }
-  // Any tile; rows past the end repeat the last row.
-  FLYDSL_DEVICE void copy(i32 tile, int line, i32 seq_k, i64 row_bytes, lds_ptr<char> to) const {
-    const i32 row = tile * kKeysOfTile + lane_row + line;
-    copy_b128(place(to, line), row_0 + (row < seq_k ? row : seq_k - 1) * row_bytes);
-  }
-  // Tiles of which all rows exist, in order from `tile`.
-  FLYDSL_DEVICE void seek(i32 tile, i64 row_bytes) {
-    next = row_0 + (tile * kKeysOfTile + lane_row) * row_bytes;
-  }
-  FLYDSL_DEVICE void copy_next(int line, i64 row_bytes, lds_ptr<char> to) {
-    copy_b128(place(to, line), next);
-    move(row_bytes);
-  }
-  FLYDSL_DEVICE void move(i64 bytes) {
-    next += bytes;
+
+  // Tiles of which all rows exist; `skipped` is the way from a tile's last line to the next tile's first.
+  static FLYDSL_DEVICE i64 skipped(i64 row_bytes) { return (kKeysOfTile - lines + 1) * row_bytes; }
+  FLYDSL_DEVICE void copy_next(int line, i64 row_bytes, i64 skipped, lds_ptr<char> to) {
+    copy_b128(to + line * pitch, next);
+    next += line + 1 < lines ? row_bytes : skipped;
     asm volatile("" : "+v"(next));
   }
-  // After its last line: to the next tile, or back to the start of this one.
-  FLYDSL_DEVICE void end_tile(bool go_on, i64 row_bytes) {
-    move((go_on ? kKeysOfTile - lines : -lines) * row_bytes);
+
+  // The same for tile `tile` of `end` rows that exist: rows past the end repeat the last one.
+  FLYDSL_DEVICE LineSource clamped(i32 tile, i32 end, i64 row_bytes, u32 wave, u32 lane) const {
+    LineSource result = *this;
+    result.rows_after = end - 1 - tile * kKeysOfTile - lane_row(wave, fresh_lane(lane));
+    if (FLYDSL_UNLIKELY((tile + 1) * kKeysOfTile > end))
+      result.next += smaller(result.rows_after, 0) * row_bytes;
+    return result;
+  }
+  FLYDSL_DEVICE void copy_clamped(int line, i64 row_bytes, lds_ptr<char> to) {
+    copy_b128(to + line * pitch, next);
+    if (line + 1 < lines) next += rows_after > line ? row_bytes : 0;
+    asm volatile("" : "+v"(next));
   }
 };
 
@@ -95,28 +112,47 @@ struct KeySource {
   static constexpr int first_lines = decltype(first)::lines;
   static constexpr int lines = first_lines + (Layout::two ? decltype(second)::lines : 0);
 
-  FLYDSL_DEVICE KeySource(global_ptr<const char> tensor, u32 wave, u32 lane)
-      : first(tensor, wave, lane), second(tensor + 2 * 128, wave, lane) {}
+  FLYDSL_DEVICE KeySource(global_ptr<const char> tensor, i32 tile, i64 row_bytes, u32 wave,
+                          u32 lane)
+      : first(tensor, tile, row_bytes, wave, lane),
+        second(tensor + 2 * 128, tile, row_bytes, wave, lane) {}
 
-  FLYDSL_DEVICE void copy(i32 tile, int line, i32 seq_k, i64 row_bytes, lds_ptr<char> to) const {
+  // What LineSource says of both.
+  struct Places {
+    u32 first, second;
+    FLYDSL_DEVICE explicit Places(u32 wave)
+        : first(decltype(KeySource::first)::place(wave)),
+          second(Layout::two ? Layout::First::k_bytes + decltype(KeySource::second)::place(wave)
+                             : 0) {}
+  };
+  struct Skipped {
+    i64 first, second;
+    FLYDSL_DEVICE explicit Skipped(i64 row_bytes)
+        : first(in_lanes(decltype(KeySource::first)::skipped(row_bytes))),
+          second(Layout::two ? in_lanes(decltype(KeySource::second)::skipped(row_bytes)) : 0) {}
+  };
+  FLYDSL_DEVICE void copy_next(int line, i64 row_bytes, const Skipped &skipped, lds_ptr<char> to,
+                               const Places &places) {
     if (line < first_lines)
-      first.copy(tile, line, seq_k, row_bytes, to);
+      first.copy_next(line, row_bytes, skipped.first, to + places.first);
     else
-      second.copy(tile, line - first_lines, seq_k, row_bytes, to + Layout::First::k_bytes);
+      second.copy_next(line - first_lines, row_bytes, skipped.second, to + places.second);
   }
-  FLYDSL_DEVICE void seek(i32 tile, i64 row_bytes) {
-    first.seek(tile, row_bytes);
-    if constexpr (Layout::two) second.seek(tile, row_bytes);
+  FLYDSL_DEVICE void next_tile(i64 row_bytes) {
+    first.next += kKeysOfTile * row_bytes;
+    if constexpr (Layout::two) second.next += kKeysOfTile * row_bytes;
   }
-  FLYDSL_DEVICE void copy_next(int line, i64 row_bytes, lds_ptr<char> to) {
+  FLYDSL_DEVICE KeySource clamped(i32 tile, i32 end, i64 row_bytes, u32 wave, u32 lane) const {
+    KeySource result = *this;
+    result.first = first.clamped(tile, end, row_bytes, wave, lane);
+    if constexpr (Layout::two) result.second = second.clamped(tile, end, row_bytes, wave, lane);
+    return result;
+  }
+  FLYDSL_DEVICE void copy_clamped(int line, i64 row_bytes, lds_ptr<char> to, const Places &places) {
     if (line < first_lines)
-      first.copy_next(line, row_bytes, to);
+      first.copy_clamped(line, row_bytes, to + places.first);
     else
-      second.copy_next(line - first_lines, row_bytes, to + Layout::First::k_bytes);
-  }
-  FLYDSL_DEVICE void end_tile(bool go_on, i64 row_bytes) {
-    first.end_tile(go_on, row_bytes);
-    if constexpr (Layout::two) second.end_tile(go_on, row_bytes);
+      second.copy_clamped(line - first_lines, row_bytes, to + places.second);
   }
 };
 
