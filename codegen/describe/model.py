@@ -67,6 +67,7 @@ class Instance:
     waves_per_simd: int  # that must fit: caps the registers at 512 / waves_per_simd
     seq_q: Tuple[int, int]  # smallest and largest length served, inclusive
     seq_k: Tuple[int, int]
+    hides_accumulators: bool = False  # keeps values in accumulation registers that the compiler must not touch
 
 
 @dataclass(frozen=True)

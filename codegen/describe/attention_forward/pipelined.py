@@ -24,6 +24,7 @@ def _instance(dtype, head_dim_qk, head_dim_v, mask):
         waves_per_simd=1,
         seq_q=(_FROM[mask], LENGTHS[1]),
         seq_k=LENGTHS,
+        hides_accumulators=True,
     )
 
 
