@@ -62,7 +62,7 @@ std::string family_name(const AttentionCase &c, const HeadDims &dims, bool windo
     const bool float8 = c.q_dtype == FLYDSL_AOT_E4M3 && c.kv_dtype == FLYDSL_AOT_E4M3;
     if (!float8 || !exact || !halves || staged) return "general";
     // codegen/describe/attention_forward/float8.py
-    const int64_t pipelined_from = (causal ? 2 : 1) * (dims.qk == 64 ? 4096 : 2048);
+    const int64_t pipelined_from = !causal ? 2048 : dims.qk == 64 ? 8192 : 4096;
     return !window && c.seq_q >= pipelined_from ? "pipelined" : "direct";
   }
   // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).

@@ -7,7 +7,7 @@ from .keys import ELEMENTS, KEYS, LENGTHS, MASKS, key
 _WAVES_PER_SIMD = {64: 4, 128: 3}
 # (head dim, mask) -> rows from which one wave a SIMD with all registers is faster: shorter problems fill the device better with
 # smaller tiles, and windows have few tiles that all rows see completely.
-_PIPELINED_FROM = {(64, "none"): 4096, (64, "causal"): 8192, (128, "none"): 2048, (128, "causal"): 4096}
+_PIPELINED_FROM = {(64, "none"): 2048, (64, "causal"): 8192, (128, "none"): 2048, (128, "causal"): 4096}
 
 
 def _instance(dtype, head_dim, mask, pipelined):
