@@ -53,7 +53,10 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, k_descale)));
   FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params, shares_values(*params, false));
+  // A query without pointers is about v apart from k if a kernel reads them so.
+  const bool apart =
+      query && !shares_values(*params, false) && find_class(sizes_of(*params), false);
+  *problem = describe(*params, !apart && shares_values(*params, query));
   return {};
 }
 

@@ -111,7 +111,8 @@ Status check_paging(const Params &params) {
   return check_paged_keys(params.seqused_k, params.k);
 }
 
-Status check_limits(const Sizes &sizes, bool nothing_to_do) {
+// `shared`: values are, or may be, part of the keys.
+Status check_limits(const Sizes &sizes, bool shared, bool nothing_to_do) {
   const struct {
     const char *name;
     int64_t value, most;
@@ -129,11 +130,11 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
   }
   if (nothing_to_do) return {};
   const int64_t multiple = sizes.kv_format == 0 ? 8 : 16;  // of 16 bytes, what a lane copies
-  if (!find_class(sizes, true) || sizes.head_dim_qk % multiple != 0 ||
+  if (!find_class(sizes, shared) || sizes.head_dim_qk % multiple != 0 ||
       sizes.head_dim_v % multiple != 0) {
     return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
                  "head dims D = %lld, Dv = %lld; attention_decode supports multiples of %lld up to "
-                 "D/Dv %s with keys and values of this dtype",
+                 "D/Dv %s with k and v of this dtype",
                  static_cast<long long>(sizes.head_dim_qk),
                  static_cast<long long>(sizes.head_dim_v), static_cast<long long>(multiple),
                  head_dims_list(sizes.kv_format).c_str());
@@ -185,7 +186,8 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));
-  FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), empty(params.out)));
+  FLYDSL_RETURN_IF_ERROR(
+      check_limits(sizes_of(params), shares_values(params, query), empty(params.out)));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
   FLYDSL_RETURN_IF_ERROR(check_softcap(params.softcap));

@@ -63,9 +63,9 @@ const Class *find_class(const Sizes &sizes, bool shared) {
 std::string head_dims_list(int64_t kv_format) {
   std::string list;
   for (const Class &candidate : kClasses) {
-    if (candidate.kv_format == kv_format && !candidate.shared)
-      list += (list.empty() ? "" : ", ") + std::to_string(candidate.qk) + "/" +
-              std::to_string(candidate.v);
+    if (candidate.kv_format != kv_format) continue;
+    list += (list.empty() ? "" : ", ") + std::to_string(candidate.qk) + "/" +
+            std::to_string(candidate.v) + (candidate.shared ? " (v part of k)" : "");
   }
   return list;
 }

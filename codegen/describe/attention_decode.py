@@ -110,10 +110,12 @@ _CLASSES = (
     _Class(256, 256, (0,), (_Shape(1, 1, 1, 2), _Shape(1, 2, 1, 2), _Shape(1, 4, 1, 2))),
     _Class(64, 64, (1, 2), (_Shape(1, 1, 1, 8), _Shape(2, 1, 1, 8))),
     _Class(128, 128, (1, 2), (_Shape(1, 1, 1, 8), _Shape(2, 1, 1, 4))),
+    _Class(256, 256, (1,), (_Shape(1, 1, 1, 4),)),
     _Class(
         576, 512, (0,), (_Shape(1, 1, 1, 2), _Shape(1, 2, 1, 2), _Shape(1, 4, 2, 1)), shared=True
     ),
     _Class(576, 512, (0,), (_Shape(1, 4, 1, 1),)),
+    _Class(576, 512, (1,), (_Shape(1, 1, 1, 4), _Shape(1, 4, 2, 1)), shared=True),
 )
 _WIDEST_VALUES = (256, 512)  # of an instance of the second pass: 64 times what a lane holds
 

@@ -66,9 +66,10 @@ typedef struct flydsl_aot_attention_decode_params {
  * row j % block size of block block_table[b, j / block size]. The last axis of block_table has stride 1. Numbers outside
  * [0, blocks) and lengths outside [0, longest] are clamped; no memory outside the tensors is touched, and no key or value
  * that no query sees is read.
- * D and Dv: up to 256 each, multiples of 8; with 8-bit k and v up to 128, multiples of 16; and D up to 576 with Dv up to 512,
- * 16-bit. Others are refused (UNSUPPORTED_HEAD_DIM). Memory is read once for both where v is the first Dv elements of k, as
- * in MLA: D above 256, the same pointer, dtype and strides (a query without pointers tells enough workspace for either).
+ * D and Dv: up to 256 each, multiples of 8, or D up to 576 with Dv up to 512. e4m3 k and v: multiples of 16, above 256 only
+ * where v is part of k; e5m2: multiples of 16 up to 128. Others are refused (UNSUPPORTED_HEAD_DIM). Memory is read once for
+ * both where v is the first Dv elements of k, as in MLA: D above 256, the same pointer, dtype and strides (a query without
+ * pointers tells enough workspace for either).
  * 8-bit k and v are widened exactly to q's dtype; so bounds are q's. k_descale multiplies the scale, v_descale the output.
  * Fields after sinks were added later: a struct_size that ends before them is accepted. The last axis of q, k, v and out has
  * stride 1; k and v are 16-byte aligned, in their pointers and in all other strides (NO_KERNEL otherwise); all else is
@@ -77,8 +78,8 @@ typedef struct flydsl_aot_attention_decode_params {
 
 /* Whether the call would run, with which kernel and with how much workspace (for the current device's compute units; without
  * a device, 256). Data pointers are ignored except for their alignment (NULL counts as fully aligned) and
- * whether k and v share one, and so is the workspace. Needs no device: works on a DEVICE_NONE handle. Returns result->status, or an error about the arguments of the
- * query itself. */
+ * whether k and v share one, and so is the workspace. Needs no device: works on a DEVICE_NONE handle. Returns
+ * result->status, or an error about the arguments of the query itself. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_decode_query(
     flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params,
     flydsl_aot_query_result *result);

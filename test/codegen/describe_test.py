@@ -64,7 +64,7 @@ DECODE_INSTANCES = (
     + ["d128_m128n128", "d256_m64n32", "d576x512_m64n32"]
     + [f"d576x512_shared_{tile}" for tile in ("m16n32", "m32n32", "m64n64")]
     + [f"d{dim}_{stored}_{tile}" for dim in (64, 128) for stored in ("e4m3", "e5m2") for tile in ("m16n32", "m32n32")]
-    + ["reduce_d256", "reduce_d512"]
+    + ["d256_e4m3_m16n32", "d576x512_e4m3_shared_m16n32", "d576x512_e4m3_shared_m64n64", "reduce_d256", "reduce_d512"]
 )
 
 

@@ -41,14 +41,18 @@ class Line : public FuzzLine {
       heads_q_ = random().between(1, 8);
       seq_k_ = random().between(1, 120);
     }
-    float8_ = chance(0.25);
-    HeadDims dims = kHeadDims[random().below(float8_ ? 2 : std::size(kHeadDims))];
+    const bool e5m2 = chance(0.1);
+    float8_ = e5m2 || chance(0.25);
+    HeadDims dims = kHeadDims[random().below(e5m2 ? 2 : std::size(kHeadDims))];
     if (chance(0.3)) {  // less than the kernel's, in steps of 16 bytes
       const int64_t step = float8_ ? 16 : 8;
       dims = {random().between(1, dims.qk / step) * step,
               random().between(1, dims.v / step) * step};
     }
-    values_of_keys_ = dims.v <= dims.qk && chance(dims.qk > 256 ? 0.6 : 0.05);
+    // 8-bit ones above 256 must be.
+    const bool large = dims.qk > 256 || dims.v > 256;
+    if (float8_ && large) dims.v = std::min(dims.qk, dims.v);
+    values_of_keys_ = dims.v <= dims.qk && (float8_ && large ? true : chance(large ? 0.6 : 0.05));
     number("b", batches_);
     number("hq", heads_q_);
     number("hkv", heads_kv_);
@@ -56,9 +60,9 @@ class Line : public FuzzLine {
     number("d", dims.qk);
     number("dv", dims.v);
     if (float8_) {
-      set("kv_dtype", one_of({"e4m3", "e5m2"}));
+      set("kv_dtype", e5m2 ? "e5m2" : "e4m3");
       set("k_descale", one_of({"none", "one", "h", "bh"}));
-      set("v_descale", one_of({"none", "one", "h", "bh"}));
+      if (!values_of_keys_) set("v_descale", one_of({"none", "one", "h", "bh"}));
     }
     set("lse", chance(0.8) ? "yes" : "no");
     if (chance(0.15)) set("scale", one_of({"1", "-0.1", "0", "0.02", "0.5"}));
