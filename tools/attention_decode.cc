@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tools/attention_arguments.h"
+#include "tools/exit_status.h"
 
 namespace flydsl::tools {
 namespace {
@@ -16,14 +17,17 @@ class AttentionDecodeProblem final : public Problem {
 
   flydsl_aot_status query(flydsl_aot_handle *handle,
                           flydsl_aot_query_result *result) const override {
-    return flydsl_aot_attention_decode_query(handle, &params, result);
+    const auto all = complete();
+    return flydsl_aot_attention_decode_query(handle, &all, result);
   }
   flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
                             void *user) const override {
-    return flydsl_aot_attention_decode_explain(handle, &params, callback, user);
+    const auto all = complete();
+    return flydsl_aot_attention_decode_explain(handle, &all, callback, user);
   }
   flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_attention_decode(handle, &params, nullptr);
+    const auto all = complete();
+    return flydsl_aot_attention_decode(handle, &all, nullptr);
   }
   void set_workspace(void *data, uint64_t bytes) override {
     params.workspace = data;
@@ -62,8 +66,15 @@ class AttentionDecodeProblem final : public Problem {
 
   int64_t longest_k = 0;
   std::vector<int64_t> lengths_k;  // of each sequence, if they are told
+  bool v_in_k = false;
 
  private:
+  flydsl_aot_attention_decode_params complete() const {
+    flydsl_aot_attention_decode_params all = params;
+    if (v_in_k) all.v.data = all.k.data;
+    return all;
+  }
+
   // What the description does not tell.
   std::string features() const {
     std::string names = params.softcap != 0 ? "softcap" : "";
@@ -84,7 +95,19 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   InputBinder binder(inputs, problem.get());
   binder.bind_sequences("q", &params.q, false, layout);
   binder.bind_sequences("k", &params.k, false, layout);
-  binder.bind_sequences("v", &params.v, false, layout);
+  if (const auto inside = settings.find("v_in_k"); inside == settings.end()) {
+    if (!inputs.count("v")) bad_input("--in v=FILE, --set v=SHAPE or --set v_in_k=DV is missing");
+    binder.bind_sequences("v", &params.v, false, layout);
+  } else {
+    if (inputs.count("v")) bad_input("--set v_in_k=" + inside->second + ": v is given, too");
+    params.v = params.k;
+    params.v.sizes[3] = parse_integer("v_in_k", inside->second);
+    if (params.v.sizes[3] < 1 || params.v.sizes[3] > params.k.sizes[3])
+      bad_input("--set v_in_k=" + inside->second + ": must be 1 to k's head dim, " +
+                std::to_string(params.k.sizes[3]));
+    problem->v_in_k = true;
+    used.push_back("v_in_k = " + inside->second);
+  }
   binder.bind("seqused_k", &params.seqused_k, 1, 1, "batch");
   binder.bind("block_table", &params.block_table, 2, 2, "batch, block");
   binder.bind("alibi_slopes", &params.alibi_slopes, 1, 2, "head, or batch, head");
@@ -117,6 +140,12 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   return problem;
 }
 
+std::vector<ParameterSpec> parameters() {
+  std::vector<ParameterSpec> all = shared_parameters();
+  all.push_back({"v_in_k", "Dv, without v: the values are the first Dv elements of the keys"});
+  return all;
+}
+
 }  // namespace
 
 const Operator &attention_decode_operator() {
@@ -125,7 +154,7 @@ const Operator &attention_decode_operator() {
       "softmax(scale * Q K^T, masked) V of a few queries over a long key-value cache",
       {{"q", "(B, Hq, Sq, D), Sq up to 16", true, "dtype"},
        {"k", "(B, Hkv, Sk, D), or with block_table (blocks, Hkv, block size, D)", true, "kv_dtype"},
-       {"v", "(B, Hkv, Sk, Dv), or with block_table (blocks, Hkv, block size, Dv)", true,
+       {"v", "(B, Hkv, Sk, Dv), or with block_table (blocks, Hkv, block size, Dv)", false,
         "kv_dtype"},
        {"seqused_k", "(B), int32: keys of each sequence; default all", false, nullptr,
         Content::kNumbers},
@@ -138,7 +167,7 @@ const Operator &attention_decode_operator() {
        {"v_descale", "the same for v", false, nullptr, Content::kFactors}},
       {{"out", "(B, Hq, Sq, Dv), dtype as q", true},
        {"lse", "(B, Hq, Sq), float32, natural logarithm", false}},
-      shared_parameters(),
+      parameters(),
       bind,
   };
   return op;

@@ -98,6 +98,12 @@ class BadInputTest(ToolTest):
         setting("INVALID_MASK", "right=-7", "anchor=top-left")
         setting("layout=sbhd", "layout=sbhd")
 
+    def test_values_in_keys(self):
+        decode = ("explain", "attention_decode", "--set=q=1x16x1x576", "--set=k=1x1x64x576")
+        self.expect_error(BAD, ["v_in_k=577", "1 to", "576"], *decode, "--set=v_in_k=577")
+        self.expect_error(BAD, ["v_in_k=512", "given, too"], *decode, "--set=v_in_k=512", "--set=v=1x1x64x512")
+        self.expect_error(BAD, ["v=SHAPE", "v_in_k=DV", "missing"], *decode)
+
     def test_names_and_outputs(self):
         self.refused(BAD, ["v=", "missing"], without=("v",))
         self.refused(BAD, ["out=", "missing"], outputs=())

@@ -11,9 +11,9 @@ PEERS = {name: os.environ[name] for name in ("FLYDSL_AOT_PEERS_DIR", "FLYDSL_AOT
 
 
 class PeersBenchTest(ToolTest):
-    def bench(self, q, kv, peers, *settings):
+    def bench(self, q, kv, peers, *settings, operator="attention_forward"):
         shapes = [f"--set={name}={shape}" for name, shape in (("q", q), ("k", kv), ("v", kv))]
-        result = self.tool("bench", "attention_forward", "--device=emulator", "--json", f"--peers={peers}", *shapes, *settings, **PEERS)
+        result = self.tool("bench", operator, "--device=emulator", "--json", f"--peers={peers}", *shapes, *settings, **PEERS)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
         return json.loads(result.stdout)
 
@@ -29,6 +29,15 @@ class PeersBenchTest(ToolTest):
                 # None does with fewer products than the definition has, and none passes the peak.
                 self.assertGreaterEqual(peer["matrix_flops"], report["problem_flops"])
                 self.assertLess(peer["problem_tflops"], report["peak"]["tflops"])
+
+    def test_attention_decode(self):
+        report = self.bench("16x64x1x128", "16x8x8192x128", "triton,aiter", operator="attention_decode")
+        triton, aiter = report["peers"]
+        self.assertTrue(1 / 3 < triton["seconds"] / report["seconds"] < 3, triton)
+        # Keys and values are twice what stays behind the L2 from call to call; both have to read them.
+        self.assertGreaterEqual(triton["hbm_bytes"], 16 * 8 * 8192 * 128 * 2 * 2)
+        self.assertEqual(len(triton["launches"]), 2)
+        self.assertIn("576/512", aiter["refused"])
 
     def test_what_a_peer_cannot_do_is_said(self):
         report = self.bench("1x1x256x96", "1x1x256x96", "aiter,flydsl")

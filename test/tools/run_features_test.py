@@ -74,6 +74,12 @@ class RunFeaturesTest(ToolTest):
         self.check(out, [(3 / 4 + 30 / 2 + 6) / 2.75, 50])  # weights 1/4, 1/2 and 1, and the sink's 1
         self.check(lse, [math.log(2.75), math.log(2)])
 
+    def test_values_that_are_part_of_the_keys(self):
+        q = self.file("q", "<f2", (1, 16, 1, 576))
+        k = self.file("k", "<f2", (1, 1, 3, 576), b"".join(struct.pack("<e", value) * 512 + struct.pack("<e", 1000) * 64 for value in (6, 7, 20)))
+        result = self.attention(f"--in=q={q}", f"--in=k={k}", "--set=v_in_k=512", op="attention_decode", lse=False)[0]
+        self.check(result, [11] * (16 * 512 // D))
+
     def test_scores(self):
         keys = self.sequences((1, 2, 1), (1, 1, 4), [1, 3, 5, 7])
         hides = self.file("bias", "<f4", (1, 1, 1, 4), struct.pack("<4f", -math.inf, 0, math.log(3), -math.inf))

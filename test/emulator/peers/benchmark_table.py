@@ -41,17 +41,17 @@ def sizes(case):
         keys *= case.shape("block_table")[1]
         words.append("paged")
     words.append(f"S {rows}" if rows == keys else f"Sk {keys}")
-    shown = {"q", "k", "v", "block_table", "seqused_k", "dropout_offset", "dropout_seed"}
+    shown = {"q", "k", "v", "v_in_k", "block_table", "seqused_k", "dropout_offset", "dropout_seed"}
     if settings.get("causal") == "none":
         shown.add("causal")
     return ", ".join(words + [f"{name} {value}" for name, value in settings.items() if name not in shown])
 
 
-def cache_bytes(problem):
-    """Of K and V, which decode has to read; V that is the beginning of K counts once."""
+def cache_bytes(problem, shared):
+    """Of K and V, which decode has to read; V that lies in K (`shared`) counts once."""
     size = 1 if problem["kv_dtype"].startswith("e") else 2
     keys = sum(map(int, problem["seqused_k"].split(","))) if problem["seqused_k"] else int(problem["batch"]) * int(problem["seqlen_k"])
-    dims = int(problem["head_dim"]) + int(problem["head_dim_v"])
+    dims = int(problem["head_dim"]) + (0 if shared else int(problem["head_dim_v"]))
     return keys * int(problem["heads_kv"]) * dims * size
 
 
@@ -82,7 +82,7 @@ def table(operator, cases, runs):
         row = [sizes(case), f"`{kernel.removeprefix(operator + '_')}`"]
         for h in HYPOTHESES:
             seconds = our["seconds"][h]
-            row += [us(seconds), f"{100 * cache_bytes(our['problem']) / seconds / HBM_BYTES_PER_S:.0f} %" if decode else
+            row += [us(seconds), f"{100 * cache_bytes(our['problem'], 'v_in_k' in case.settings) / seconds / HBM_BYTES_PER_S:.0f} %" if decode else
                     f"{our['problem_flops'] / seconds * 1e-12:.0f}"]
             for name in peers:
                 if "refused" in found[name]:

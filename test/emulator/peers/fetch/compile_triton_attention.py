@@ -34,7 +34,11 @@ def configurations(dims, element):
     wide = sum(dims) > 256
     for (rows, warps), keys, waves in itertools.product(((128, 4), (256, 8), (64, 2), (256, 4)), (32, 64, 128), (0, 2)):
         many = rows == 64 * warps  # 64 rows a warp: without room for it
-        if (wide and (many or keys == 128)) or (waves and dims not in (HEAD_DIMS["64"], HEAD_DIMS["128"])) or (waves and (many or rows == 64 or element == "e4m3")) or (element == "e4m3" and keys == 32):
+        if wide and (many or keys == 128):
+            continue
+        if element == "e4m3" and (keys == 32 or waves or many or rows == 64):
+            continue
+        if waves and (dims not in (HEAD_DIMS["64"], HEAD_DIMS["128"]) or many or rows == 64):
             continue
         yield dict(BM=rows, warps=warps, BN=keys, waves=waves)
 

@@ -99,7 +99,7 @@ class Runs:
         """`problem`: as our() found it. The configurations that are tried: see the top of a list of cases."""
         peer, only = PEERS[name]
         group = (case.section, name, case.settings.get("causal"))
-        if group in self.leaders and not self.everywhere:
+        if group in self.leaders and not self.everywhere and operator != "attention_decode":
             only = f"^({'|'.join(re.escape(leader) for leader in self.leaders[group])})$"
 
         def run():

@@ -106,7 +106,7 @@ def attention_forward(folder, batch, heads_q, heads_kv, seqlen_q, seqlen_k, head
 
 
 def attention_decode(folder, batch, heads_q, heads_kv, seqlen_k, lengths, block_size, head_dim, head_dim_v, dtype, kv_dtype, layout):
-    """As attention_forward, for each configuration of the first stage and each number of splits between half a work-group and 32 a compute unit."""
+    """As attention_forward, for each configuration of the first stage and each number of shares that makes one to 16 work-groups a compute unit."""
     objects = Objects(folder)
     names = objects.of("split", head_dim=head_dim, head_dim_v=head_dim_v, dtype_kv=kv_dtype, group=heads_q // heads_kv, page=block_size)
     if dtype != "bf16" or not names:
@@ -132,7 +132,7 @@ def attention_decode(folder, batch, heads_q, heads_kv, seqlen_k, lengths, block_
     counts = [entry["constants"]["SPLITS"] for entry in objects.index["join"].values() if entry["constants"]["V"] == head_dim_v]
     groups = {name: batch * heads_kv * ceil(objects.index["split"][name]["constants"]["GROUP"], objects.index["split"][name]["constants"]["BH"])
               for name in names}
-    found = {f"{name}_splits{count}": launcher(name, count) for name in names for count in sorted(set(counts)) if 128 <= groups[name] * count <= 8192}
+    found = {f"{name}_splits{count}": launcher(name, count) for name in names for count in sorted(set(counts)) if 256 <= groups[name] * count <= 4096}
     if not found:
         raise Unsupported(f"no compiled number of splits suits {batch} sequences of {heads_kv} heads")
     return found
