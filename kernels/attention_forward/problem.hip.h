@@ -49,7 +49,7 @@ FLYDSL_DEVICE bool find_item(Problem<mask> &work, u32 number, i32 rows) {
   } else {
     item = work_item<mask == Mask::causal>(number, args->heads_q, args->batches, args->row_tiles);
     if (item.row_tile >= args->row_tiles) return false;
-    static_cast<Sequence &>(work) = sequence_of(item.batch);
+    static_cast<Sequence &>(work) = equal_sequence();
   }
   work.batch = item.batch;
   work.head = item.head;

@@ -50,14 +50,8 @@ FLYDSL_DEVICE Span span_of(u32 batch, const i32 *starts, const i32 *used, i32 lo
   return span;
 }
 
-// `of_lane`: each lane has a sequence of its own.
-template <bool of_lane = false>
-FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
+FLYDSL_DEVICE Sequence sequence_from(Span q, Span k) {
   const Arguments args = fresh_arguments();
-  const Span q =
-      span_of<of_lane>(batch, args->cu_seqlens_q, args->seqused_q, args->seq_q, args->total_q);
-  const Span k =
-      span_of<of_lane>(batch, args->cu_seqlens_k, args->seqused_k, args->seq_k, args->total_k);
   Sequence sequence = {q.begin, k.begin, q.length, k.length, 0, -q.length, k.length};
   if (args->bottom_right) sequence.diagonal = k.length - q.length;
   const auto shift = [&](i64 bound) {
@@ -68,10 +62,28 @@ FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
   return sequence;
 }
 
-// Whether lengths may differ from sequence to sequence.
+// `of_lane`: each lane has a sequence of its own.
+template <bool of_lane = false>
+FLYDSL_DEVICE Sequence sequence_of(u32 batch) {
+  const Arguments args = fresh_arguments();
+  const Span q =
+      span_of<of_lane>(batch, args->cu_seqlens_q, args->seqused_q, args->seq_q, args->total_q);
+  const Span k =
+      span_of<of_lane>(batch, args->cu_seqlens_k, args->seqused_k, args->seq_k, args->total_k);
+  return sequence_from(q, k);
+}
+// Where lengths do not differ.
+FLYDSL_DEVICE Sequence equal_sequence() {
+  const Arguments args = fresh_arguments();
+  return sequence_from({0, args->seq_q}, {0, args->seq_k});
+}
+
+// Whether lengths may differ from sequence to sequence. (Looked at together: one wait for the arguments.)
 FLYDSL_DEVICE bool unequal_lengths() {
   const Arguments args = fresh_arguments();
-  return args->cu_seqlens_q || args->seqused_q || args->cu_seqlens_k || args->seqused_k;
+  const auto bits = [](const i32 *numbers) { return reinterpret_cast<u64>(numbers); };
+  return (bits(args->cu_seqlens_q) | bits(args->seqused_q) | bits(args->cu_seqlens_k) |
+          bits(args->seqused_k)) != 0;
 }
 
 }  // namespace flydsl::kernels
