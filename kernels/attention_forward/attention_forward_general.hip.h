@@ -21,7 +21,8 @@ struct GeneralWave {
   u32 lane;
   i32 first_row, row;  // of the wave, of this lane
   bool has_terms;      // scores are more than q . k
-  float c;             // weights are 2^(score c)
+  bool has_mask, has_dropout;
+  float c;  // weights are 2^(score c)
   u32x4 q[head_dim_qk / 16];
   RowState state;
   f32x16 o[head_dim_v / 32] = {};
@@ -30,6 +31,8 @@ struct GeneralWave {
       : work(work),
         lane(lane),
         has_terms(fresh_arguments()->score_terms),
+        has_mask(fresh_arguments()->visible),
+        has_dropout(fresh_arguments()->dropout_threshold != 0),
         c(has_terms ? 1.0f : fresh_arguments()->scale_log2) {
     first_row = work.first_row + static_cast<i32>(wave) * kRowsOfWave;
     row = first_row + static_cast<i32>(lane % 32);
@@ -56,12 +59,12 @@ struct GeneralWave {
     score_tile<Element, kAhead>(typename Layout::Keys(k_tile, lane), q, s);
     const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
     if (has_terms) add_score_terms<Element>(work, row, EachOfTile{s, lane_begin});
-    hide_masked(work, row, EachOfTile{s, lane_begin});
+    if (has_mask) hide_masked(work, row, EachOfTile{s, lane_begin});
     if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row))
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
     u32x4 p[4];
     weigh_tile<Element>(s, c, state, o, p);
-    if (fresh_arguments()->dropout_threshold != 0) drop_weights(work, row, lane_begin, p);
+    if (has_dropout) drop_weights(work, row, lane_begin, p);
     const typename Layout::Values values(v_tile, lane);
     ValueFragments<typename Layout::Values, head_dim_v / 32, kAhead> v(values);
     v.template accumulate<Element>(p, o);

@@ -28,6 +28,14 @@ FLYDSL_DEVICE u32x2 load_8_bytes(global_ptr<const char> from) {
   return result;
 }
 
+struct __attribute__((packed, aligned(1))) Unaligned4 {
+  u32 word;
+};
+
+FLYDSL_DEVICE u32 load_4_bytes(global_ptr<const char> from) {
+  return ((global_ptr<const Unaligned4>)from)->word;
+}
+
 FLYDSL_DEVICE void store_16_bytes(global_ptr<char> to, u32x4 value) {
   __builtin_memcpy((global_ptr<Unaligned16>)to, &value, 16);
 }

@@ -35,7 +35,7 @@ def _instance(dtype, head_dim_qk, head_dim_v):
         block=(256, 1, 1),
         tile=(_ROWS, KEYS, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=2 if head_dim_qk <= 128 else 1,
+        waves_per_simd=2 if head_dim_qk <= 128 or (head_dim_qk, head_dim_v) == (192, 128) else 1,
         seq_q=LENGTHS,
         seq_k=LENGTHS,
     )

@@ -9,6 +9,7 @@
 #include "attention_forward/general/descale.hip.h"
 #include "common/elements.hip.h"
 #include "common/math.hip.h"
+#include "common/memory.hip.h"
 
 namespace flydsl::kernels {
 
@@ -26,14 +27,34 @@ struct EachOfTile {
         s[block][i] = f(s[block][i], first_key + 32 * block + 8 * (i / 4) + i % 4);
     }
   }
+  // Calls f(scores, first) for each four neighbouring keys, first_key + `first` and on, where all keys exist.
+  template <class Function>
+  FLYDSL_DEVICE bool by_four(i32 keys, const Function &f) const {
+    if (first_key + 60 > keys) return false;
+#pragma unroll
+    for (int block = 0; block < 2; ++block) {
+#pragma unroll
+      for (int i = 0; i < 16; i += 4) {
+        const f32x4 four = f(f32x4{s[block][i], s[block][i + 1], s[block][i + 2], s[block][i + 3]},
+                             32 * block + 2 * i);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) s[block][i + j] = four[j];
+      }
+    }
+    return true;
+  }
 };
 
 struct EachOfOne {
   float &score;
-  i32 key;
+  i32 first_key;
   template <class Function>
   FLYDSL_DEVICE void operator()(const Function &f) const {
-    score = f(score, key);
+    score = f(score, first_key);
+  }
+  template <class Function>
+  FLYDSL_DEVICE bool by_four(i32, const Function &) const {
+    return false;
   }
 };
 
@@ -56,9 +77,10 @@ FLYDSL_DEVICE void add_score_terms(const GeneralWork &work, i32 row, const Each 
              ->alibi_slopes)[work.batch * args->alibi_stride_b + work.head * args->alibi_stride_h];
     const float slope_log2 = slope * kLog2E;
     const i32 position = real_row + work.diagonal;
+    const float from = static_cast<float>(position - each.first_key);
     each([&](float score, i32 key) {
-      const i32 distance = position < key ? key - position : position - key;
-      return fma(-slope_log2, static_cast<float>(distance), score);
+      const float distance = __builtin_fabsf(from - static_cast<float>(key - each.first_key));
+      return fma(-slope_log2, distance, score);
     });
   }
   if (args->bias) {
@@ -67,14 +89,34 @@ FLYDSL_DEVICE void add_score_terms(const GeneralWork &work, i32 row, const Each 
     const i64 stride = args->bias_stride_k;
     if (args->bias_is_fp32) {
       const auto bias = (global_ptr<const float>)args->bias + first;
-      each([&](float score, i32 key) {
-        return fma(bias[work.real_key(key) * stride], kLog2E, score);
+      const auto row = (global_ptr<const char>)(bias + each.first_key);
+      const bool done = stride == 1 && each.by_four(work.seq_k, [&](f32x4 scores, int key) {
+        const u32x4 four = load_16_bytes(row + 4 * key);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) scores[i] = fma(bits_as<float>(four[i]), kLog2E, scores[i]);
+        return scores;
       });
+      if (!done) {
+        each([&](float score, i32 key) {
+          return fma(bias[work.real_key(key) * stride], kLog2E, score);
+        });
+      }
     } else {
       const auto bias = (global_ptr<const u16>)args->bias + first;
-      each([&](float score, i32 key) {
-        return fma(to_float<Element>(bias[work.real_key(key) * stride]), kLog2E, score);
+      const auto row = (global_ptr<const char>)(bias + each.first_key);
+      const bool done = stride == 1 && each.by_four(work.seq_k, [&](f32x4 scores, int key) {
+        const u32x2 pairs = load_8_bytes(row + 2 * key);
+        const u32x4 chunk = {pairs[0], pairs[1], 0, 0};
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          scores[i] = fma(element_of<Element>(chunk, i), kLog2E, scores[i]);
+        return scores;
       });
+      if (!done) {
+        each([&](float score, i32 key) {
+          return fma(to_float<Element>(bias[work.real_key(key) * stride]), kLog2E, score);
+        });
+      }
     }
   }
 }
@@ -88,6 +130,14 @@ FLYDSL_DEVICE void hide_masked(const GeneralWork &work, i32 row, const Each &eac
                        work.head * args->visible_stride_h +
                        work.real_row(row) * args->visible_stride_q;
   const i64 stride = args->visible_stride_k;
+  const auto bytes = (global_ptr<const char>)(visible + each.first_key);
+  const bool done = stride == 1 && each.by_four(work.seq_k, [&](f32x4 scores, int key) {
+    const u32 four = load_4_bytes(bytes + key);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) scores[i] = four >> 8 * i & 0xff ? scores[i] : -kInfinity;
+    return scores;
+  });
+  if (done) return;
   each([&](float score, i32 key) {
     return visible[work.real_key(key) * stride] ? score : -kInfinity;
   });
