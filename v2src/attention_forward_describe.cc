@@ -160,7 +160,9 @@ Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles) 
   // ones each begins at most one tile more than its rows fill.
   const int64_t rows = tile_rows;
   int64_t all = problem.batches * ((problem.seq_q + rows - 1) / rows);  // checked: below 2^31
-  if (present(params.cu_seqlens_q)) all = std::min(all, problem.total_q / rows + problem.batches);
+  // More sequences than that are not counted (kMostCounted, kernels/attention_forward/unequal_order.hip.h).
+  if (present(params.cu_seqlens_q) && problem.batches <= 4096)
+    all = std::min(all, problem.total_q / rows + problem.batches);
   return linear_tiles(all * rows, 1, problem.heads_q, tile_rows, tiles);
 }
 

@@ -4,7 +4,8 @@
 // XCDs (work_order.hip.h says why heads), and each XCD walks the row tiles of all sequences from those that
 // see many keys to those that see few: what starts last is short. The order is one by classes, each of half
 // as many keys as the class before, and in a class by sequence. Lengths are known to the device only, so
-// every wave finds its tile by counting; 64 sequences are counted at a time.
+// every wave finds its tile by counting. 64 sequences are counted at a time: more of them come one 64 after
+// the other, and with more than kMostCounted the order is that of equal ones.
 #pragma once
 
 #include "attention_forward/sequences.hip.h"
@@ -12,6 +13,10 @@
 #include "common/scan.hip.h"
 
 namespace flydsl::kernels {
+
+// Counting more sequences would take longer than their tiles. The grid follows: tiles_of in
+// v2src/attention_forward_describe.cc.
+constexpr u32 kMostCounted = 4096;
 
 // The last one takes all that is left.
 constexpr u32 kTileClasses = 6;
@@ -52,61 +57,37 @@ FLYDSL_DEVICE bool find_row_tile(u32 number, i32 rows, WorkItem &item, Sequence 
   const u32 lane = __builtin_amdgcn_workitem_id_x() % kWaveLanes;
   const u32 batches = static_cast<u32>(fresh_arguments()->batches);
   RowTiles tiles(lane, rows);
-  // Calls back for every 64 sequences, a lane each, until that returns true. Those of the first 64 are in
-  // registers; mostly there are no more.
-  const auto visit = [&](auto callback) {
-    for (u32 first = 0;;) {
-      if (callback(first)) return;
-      first += kWaveLanes;
-      if (first >= batches) break;
-      tiles = RowTiles(first + lane, rows);
-    }
-    if (batches > kWaveLanes) tiles = RowTiles(lane, rows);
-  };
-
-  u32 longest = 0;
-  visit([&](u32) {
-    const u32 keys = static_cast<u32>(tiles.seq_k);
-    longest = keys > longest ? keys : longest;
-    return false;
-  });
-  const i32 most = static_cast<i32>(
-      of_last_lane(scan_of_wave(longest, [](u32 a, u32 b) { return a > b ? a : b; })));
-
-  u32 counts[kTileClasses] = {};
-  visit([&](u32) {
-#pragma unroll
-    for (u32 i = 0; i < kTileClasses; ++i)
-      counts[i] += static_cast<u32>(tiles.up_to_class(i, most));
-    return false;
-  });
-  u32 tile_class = 0, before = 0;
-#pragma unroll
-  for (u32 i = 0; i < kTileClasses; ++i) {
-    const u32 all = of_last_lane(sums_of_wave(counts[i]));
+  u32 first = 0;
+#pragma unroll 1
+  for (;;) {
+    const u32 all = of_last_lane(sums_of_wave(static_cast<u32>(tiles.tiles)));
     if (number < all) break;
-    tile_class = i + 1;
+    number -= all;
+    first += kWaveLanes;
+    if (first >= batches) return false;
+    tiles = RowTiles(first + lane, rows);
+  }
+
+  const i32 most = static_cast<i32>(of_last_lane(
+      scan_of_wave(static_cast<u32>(tiles.seq_k), [](u32 a, u32 b) { return a > b ? a : b; })));
+  i32 above = 0, up_to = 0;  // of the lane's tiles, those in classes before this one, and with it
+  u32 before = 0;            // of all lanes, the former
+#pragma unroll 1
+  for (u32 i = 0; i < kTileClasses; ++i) {
+    up_to = tiles.up_to_class(i, most);
+    const u32 all = of_last_lane(sums_of_wave(static_cast<u32>(up_to)));
+    if (number < all) break;
+    above = up_to;
     before = all;
   }
-  if (tile_class == kTileClasses) return false;
-
-  u32 left = number - before;
-  visit([&](u32 first) {
-    const i32 above = tile_class == 0 ? 0 : tiles.up_to_class(tile_class - 1, most);
-    const u32 count = static_cast<u32>(tiles.up_to_class(tile_class, most) - above);
-    const u32 sums = sums_of_wave(count);
-    const u64 past = ballot(sums > left);
-    if (past == 0) {
-      left -= of_last_lane(sums);
-      return false;
-    }
-    const u32 found = static_cast<u32>(__builtin_ctzll(past));
-    const i32 first_tile = tiles.tiles - 1 - above + static_cast<i32>(sums - count);
-    item.batch = first + found;
-    item.row_tile = static_cast<u32>(of_lane(first_tile, found)) - left;
-    sequence = of_lane(tiles, found);
-    return true;
-  });
+  const u32 count = static_cast<u32>(up_to - above);
+  const u32 passed = sums_of_wave(count);
+  const u32 left = number - before;
+  const u32 found = static_cast<u32>(__builtin_ctzll(ballot(passed > left)));
+  const i32 first_tile = tiles.tiles - 1 - above + static_cast<i32>(passed - count);
+  item.batch = first + found;
+  item.row_tile = static_cast<u32>(of_lane(first_tile, found)) - left;
+  sequence = of_lane(tiles, found);
   return true;
 }
 
@@ -114,6 +95,13 @@ FLYDSL_DEVICE bool find_row_tile(u32 number, i32 rows, WorkItem &item, Sequence 
 FLYDSL_DEVICE bool find_unequal_item(u32 number, i32 rows, WorkItem &item, Sequence &sequence) {
   const Arguments args = fresh_arguments();
   const u32 heads = static_cast<u32>(args->heads_q);
+  if (const u32 batches = static_cast<u32>(args->batches); batches > kMostCounted) {
+    const u32 tiles_of_longest = args->row_tiles / batches;
+    item = work_item<false>(number, heads, batches, tiles_of_longest);
+    if (item.row_tile >= tiles_of_longest) return false;
+    sequence = sequence_of(item.batch);
+    return true;
+  }
   const u32 share = heads / kXcds, left = heads % kXcds;
   u32 tile;
   if (const u32 dealt = share * kXcds * args->row_tiles; number < dealt) {

@@ -56,6 +56,17 @@ class RunFeaturesTest(ToolTest):
                                 "--set=cu_seqlens_k=0,2,5", "--set=seqused_k=2,1", "--set=seqused_q=1,2")
         self.check(out, [2, 10, 10])
 
+    def test_more_sequences_than_are_counted(self):
+        # Every third one has no keys, every fifth one no query.
+        count = 4200
+        rows, keys = ([int(b % n > 0) for b in range(count)] for n in (5, 3))
+        starts = {side: self.file(f"starts_{side}", "<i4", (count + 1,), struct.pack(f"<{count + 1}i", *(sum(lengths[:b]) for b in range(count + 1))))
+                  for side, lengths in (("q", rows), ("k", keys))}
+        values = [b % 2000 for b in range(count) if keys[b]]
+        out, lse = self.attention(*self.sequences((1, sum(rows)), (1, sum(keys)), values), *(f"--in=cu_seqlens_{s}={f}" for s, f in starts.items()))
+        self.assertEqual(out, [b % 2000 if keys[b] else 0 for b in range(count) if rows[b]])
+        self.assertEqual(lse, [0 if keys[b] else -math.inf for b in range(count) if rows[b]])
+
     def test_paged_keys(self):
         # Blocks of two keys; the first sequence's are 2 and 0, three keys in all.
         table = self.file("table", "<i4", (2, 2), struct.pack("<4i", 2, 0, 1, 1))
