@@ -30,8 +30,13 @@ TEST(TimingDocument, QuotesTheHashOfTheConstants) {
   const std::filesystem::path root = FLYDSL_AOT_SOURCE_DIR;
   EXPECT_THAT(quoted_hashes(root / "docs/timing-model.md"), testing::Contains(hash))
       << "run the calibration again, see the document";
-  for (const auto &entry : std::filesystem::directory_iterator(root / "docs")) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
+    if (!entry.is_regular_file()) continue;
     EXPECT_THAT(quoted_hashes(entry.path()), testing::Each(hash)) << entry.path();
+  }
+  for (const char *table : {"attention_forward.md", "attention_decode.md"}) {
+    EXPECT_THAT(quoted_hashes(root / "docs/benchmarks" / table), testing::Contains(hash))
+        << "run test/emulator/peers/benchmark_table.py, see the document";
   }
 }
 
