@@ -74,7 +74,9 @@ typedef struct flydsl_aot_attention_decode_params {
  * Fields after sinks were added later: a struct_size that ends before them is accepted. The last axis of q, k, v and out has
  * stride 1; k and v are 16-byte aligned, in their pointers and in all other strides (NO_KERNEL otherwise); all else is
  * aligned to its element size. FP32, FP64 and 8-bit q are refused (UNSUPPORTED_DTYPE). B, Hq and Sk at most 2^30;
- * B * Hq * Sq below 2^31, B * ceil(Sk / 32) * Hkv * ceil(Hq * Sq / Hkv / 16) below 2^32. More than 16 queries: attention_forward. */
+ * B * Hq * Sq below 2^31, B * ceil(Sk / 32) * Hkv * ceil(Hq * Sq / Hkv / 16) below 2^32. More than 16 queries, packed
+ * queries, bias, boolean masks, dropout: attention_forward.
+ * The workspace depends on sizes, types and compute units, not on the numbers in seqused_k and block_table. */
 
 /* Whether the call would run, with which kernel and with how much workspace (for the current device's compute units; without
  * a device, 256). Data pointers are ignored except for their alignment (NULL counts as fully aligned) and
