@@ -128,11 +128,11 @@ typedef struct flydsl_aot_attention_forward_params {
  * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or a tensor
  * without gaps that contains the first or last element of the other. Slices of one packed buffer interleave legally;
  * overlap between two such tensors is not detected and gives undefined results.
- * D is any from 1 to 576, Dv any from 1 to 512. (Kernels exist for classes of head dims; others are padded inside the
- * kernel of the next class. Fast: D = Dv up to 256, or 192/128, each or less by 8, 16 or 24 than the class, 16-bit types, or
- * e4m3 with 64 and 128; q, k, v and out 16-byte aligned in pointers and strides; no feature but mask and lengths. D = Dv 64 or
- * 128 and 192/128 are the fastest. Most else takes 2 to 3 times as long: flydsl_aot_attention_forward_explain says why. Above a
- * Dv of 256 scores are computed twice.) The last axis
+ * D is any from 1 to 576, Dv any from 1 to 512. Kernels exist for classes of head dims; others are padded inside the kernel
+ * of the next class. The fast ones take 16-bit types with D = Dv = 32, 64, 96, 128, 160, 192, 224 or 256 or D/Dv 192/128, either
+ * head dim less by 0, 8, 16 or 24, or e4m3 with 64 or 128; masks and lengths, no other feature; q, k, v and out 16-byte aligned in
+ * pointers and strides (64 and 128 also unaligned). 64, 128 and 192/128 are the fastest. All else runs on kernels named
+ * "general" (a query tells), about 2 to 3 times as long; above a Dv of 256 scores are computed twice. The last axis
  * of q, k, v and out has stride 1; other strides are free. Data is aligned to its element size. Sq, Sk, B and Hq at most
  * 2^30, and ceil(Sq / 128) * B * Hq below 2^31. */
 /* What is refused. Every combination of the features above runs. These inputs do not; query, explain, prefetch and the call
