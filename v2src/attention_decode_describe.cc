@@ -1,6 +1,7 @@
 // A checked attention_decode problem as what selection looks up, its plan and its kernel arguments
 // (codegen/describe/attention_decode.py).
 #include <algorithm>
+#include <bit>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_decode.h"
@@ -47,6 +48,45 @@ int64_t widest_values(int64_t head_dim_v) {
     if (head_dim_v <= instance) break;
   }
   return widest;
+}
+
+// `by` as quotient() of kernels/attention_decode/plan.hip.h wants it: with s = ceil(log2 by), the low half is
+// ceil(2^(31 + s) / by) and the high half s. n times the first is 2^(31 + s) n / by and less than
+// n, so less than 2^31, too much: not enough to reach the next integer, for n below 2^31. 0 of 0, which is not used.
+uint64_t divider_of(uint32_t by) {
+  if (by == 0) return 0;
+  const uint64_t shift = static_cast<uint64_t>(std::bit_width(by - 1));
+  return shift << 32 | ((uint64_t{1} << (31 + shift)) + by - 1) / by;
+}
+
+// Tiles that the queries of a sequence with all keys see: as Sequence in kernels/attention_decode/plan.hip.h.
+int64_t tiles_of_longest(const Kernarg &kernarg) {
+  const int64_t keys = kernarg.seq_k, queries = kernarg.seq_q;
+  const int64_t diagonal = kernarg.bottom_right ? keys - queries : 0;
+  const int64_t left = kernarg.window_left, right = kernarg.window_right;
+  const int64_t first = left < 0 ? 0 : std::max<int64_t>(diagonal - left, 0);
+  const int64_t last = right < 0 ? keys - 1 : std::min(queries - 1 + diagonal + right, keys - 1);
+  return last < first ? 0 : (last - first) / kKeysOfTile + 1;
+}
+
+// The plan of the kernels where all sequences are equally long: it saves them the look at the lengths.
+void set_equal_plan(Kernarg *kernarg) {
+  const uint32_t pairs = kernarg->heads_kv * kernarg->row_tiles;
+  kernarg->by_pairs = divider_of(pairs);
+  kernarg->by_group_rows =
+      divider_of(kernarg->heads_per_kv * static_cast<uint32_t>(kernarg->seq_q));
+  kernarg->by_heads_kv = divider_of(kernarg->heads_kv);
+  kernarg->by_rows_of_tile = divider_of(kernarg->rows_of_tile);
+  kernarg->by_seq_q = divider_of(static_cast<uint32_t>(kernarg->seq_q));
+  const uint64_t tiles = static_cast<uint64_t>(tiles_of_longest(*kernarg));
+  const uint64_t units = tiles * pairs * kernarg->batches;
+  if (kernarg->seqused_k || units == 0 || units >= uint64_t{1} << 31) return;
+  kernarg->equal_tiles = static_cast<uint32_t>(tiles);
+  kernarg->equal_share = static_cast<uint32_t>(units / kernarg->workers);
+  kernarg->larger_shares = static_cast<uint32_t>(units % kernarg->workers);
+  kernarg->by_equal_share = divider_of(kernarg->equal_share);
+  kernarg->by_larger_share = divider_of(kernarg->equal_share + 1);
+  kernarg->by_equal_tiles = divider_of(kernarg->equal_tiles);
 }
 
 }  // namespace
@@ -214,6 +254,7 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   set_score_terms(params, &kernarg);
   kernarg.partial_heads = params.workspace;
   kernarg.partial_outs = static_cast<char *>(params.workspace) + plan.head_bytes;
+  set_equal_plan(&kernarg);
   return kernarg;
 }
 

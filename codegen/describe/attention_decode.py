@@ -59,6 +59,17 @@ _ARGUMENTS = (
     *_strides("v_descale", "bh"),
     Argument("void *", "partial_heads", "16 bytes a slot and row"),
     Argument("void *", "partial_outs", "head_dim_v floats a slot and row"),
+    Argument("uint32_t", "equal_tiles", "of every sequence; 0: they differ, or only the device knows"),
+    Argument("uint32_t", "equal_share", "of equal_tiles: units of a worker"),
+    Argument("uint32_t", "larger_shares", "the first workers, this many, have one unit more"),
+    Argument("uint64_t", "by_equal_share", "as all that follow: the divisor as the device's quotient() wants it"),
+    Argument("uint64_t", "by_larger_share"),
+    Argument("uint64_t", "by_equal_tiles"),
+    Argument("uint64_t", "by_pairs", "of a sequence: heads_kv * row_tiles"),
+    Argument("uint64_t", "by_group_rows", "heads_per_kv * seq_q"),
+    Argument("uint64_t", "by_heads_kv"),
+    Argument("uint64_t", "by_rows_of_tile"),
+    Argument("uint64_t", "by_seq_q"),
 )
 
 _KEY_FIELDS = (

@@ -20,10 +20,11 @@ FLYDSL_DEVICE Arguments fresh_arguments() {
 // Brings all of them to the cache at once, so that the parts do not wait for one line after the other.
 FLYDSL_DEVICE void fetch_arguments() {
   constexpr u32 kLine = 16, kLast = sizeof(flydsl_aot_attention_decode_kernarg) / 4 - 1;  // words
-  static_assert(kLast >= 6 * kLine && kLast < 7 * kLine, "seven lines are fetched");
+  static_assert(kLast >= 7 * kLine && kLast < 8 * kLine, "eight lines are fetched");
   const auto words = (const __attribute__((address_space(4))) u32 *)fresh_arguments();
   asm volatile("" ::"s"(words[0]), "s"(words[kLine]), "s"(words[2 * kLine]), "s"(words[3 * kLine]),
-               "s"(words[4 * kLine]), "s"(words[5 * kLine]), "s"(words[kLast]));
+               "s"(words[4 * kLine]), "s"(words[5 * kLine]), "s"(words[6 * kLine]),
+               "s"(words[kLast]));
 }
 
 }  // namespace flydsl::kernels

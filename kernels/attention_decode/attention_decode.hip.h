@@ -25,6 +25,19 @@ struct Buffers {
   lds_ptr<char> keys, values;
 };
 
+// Those that a segment begins with are loaded, all at once: where they are read first, each would be waited for.
+FLYDSL_DEVICE Arguments segment_arguments() {
+  const Arguments args = fresh_arguments();
+  asm volatile(
+      "" ::"s"(args->q), "s"(args->k), "s"(args->v), "s"(args->q_stride_b), "s"(args->q_stride_h),
+      "s"(args->q_stride_s), "s"(args->k_stride_b), "s"(args->k_stride_h), "s"(args->k_stride_s),
+      "s"(args->v_stride_b), "s"(args->v_stride_h), "s"(args->v_stride_s), "s"(args->block_table),
+      "s"(args->heads_per_kv), "s"(args->seq_q), "s"(args->head_dim_qk), "s"(args->head_dim_v),
+      "s"(args->row_tiles), "s"(args->scale_log2), "s"(args->scale_sign), "s"(args->score_terms),
+      "s"(args->alibi_slopes), "s"(args->k_descale));
+  return args;
+}
+
 template <class S>
 struct Segment {
   using Element = typename S::Element;
@@ -44,18 +57,17 @@ struct Segment {
   f32x4 o[row_blocks][S::value_blocks] = {};
 
   FLYDSL_DEVICE Segment(u32 batch, u32 pair, u32 tile, u32 end, const Sequence &sequence, u32 lane,
-                        u32 wave)
+                        u32 wave, Arguments args = segment_arguments())
       : lane(lane),
         first_row(wave * S::rows_of_wave),
         sequence(sequence),
-        source(batch, pair / fresh_arguments()->row_tiles, sequence, lane, wave),
+        source(batch, pair / args->row_tiles, sequence, lane, wave, args),
         tile(tile),
         end(end),
-        terms_wanted(has_terms()),
-        c(weight_factor()),
-        factor(product_factor(batch, source.kv_head)) {
-    source.start(tile);
-    const Arguments args = fresh_arguments();
+        terms_wanted(has_terms(args)),
+        c(weight_factor(args)),
+        factor(product_factor(batch, source.kv_head, args)) {
+    source.start(tile, args);
     const u32 first = pair % args->row_tiles * rows_of_tile;
     const u32 left = args->heads_per_kv * static_cast<u32>(args->seq_q) - first;
     rows = left < rows_of_tile ? left : rows_of_tile;
@@ -63,9 +75,9 @@ struct Segment {
     for (int block = 0; block < row_blocks; ++block) {
       // Rows past the last repeat it and are not stored.
       const u32 row = first_row + 16 * block + lane % 16;
-      const Row at(batch, source.kv_head, first + (row < rows ? row : rows - 1));
-      terms[block] = RowTerms(at, sequence);
-      load_query<S>(at.q(), lane, q[block]);
+      const Row at(batch, source.kv_head, first + (row < rows ? row : rows - 1), args);
+      terms[block] = RowTerms(at, sequence, args);
+      load_query<S>(at.q(args), lane, q[block]);
     }
   }
   static constexpr u32 rows_of_tile = S::waves * S::rows_of_wave;
@@ -168,7 +180,7 @@ struct Segment {
 #pragma unroll
     for (int block = 0; block < row_blocks; ++block) pad_query<S>(lane, q[block]);
     while (FLYDSL_LIKELY(tile + 2 * tiles < end)) {
-      source.advance(tile + 2 * tiles);
+      source.advance(tile + 2 * tiles, fresh_arguments());
       step<true>(0, even);
       step<true>(1, odd);
     }
@@ -212,32 +224,24 @@ FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &)
   fetch_arguments();
   const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
   const u32 lane = item % kWaveLanes, wave = S::waves == 1 ? 0 : uniform(item / kWaveLanes);
-  const u32 pairs = pairs_of_sequence();
-  const Shares shares(count_tiles(0, lane).all * pairs, fresh_arguments()->workers);
-  u32 unit = shares.begin(worker);
-  const u32 end = shares.begin(worker + 1);
-  if (unit >= end) return;
-  const Location at = locate(unit / pairs, lane);
-  u32 batch = at.batch;
-  u32 first = at.tiles_before * pairs;  // unit of the sequence
+  Work work(worker, lane);
+  const u32 end = work.end, pairs = pairs_of_sequence();
 #pragma unroll 1
-  while (unit < end) {
-    const Sequence sequence = sequence_of(batch);
+  while (!work.empty()) {
+    const Sequence sequence = sequence_of(work.batch);
     const u32 tiles = uniform(sequence.tiles());
-    const u32 units = tiles * pairs;
-    u32 offset = unit - first;
-    while (unit < end && offset < units) {
-      const u32 pair = offset / tiles, tile = offset % tiles;
-      const u32 left = end - unit;
-      const u32 tile_end = left < tiles - tile ? tile + left : tiles;
-      Segment<S> segment(batch, pair, tile, tile_end, sequence, lane, wave);
+    while (!work.empty() && work.pair < pairs && tiles != 0) {
+      const u32 left = end - work.unit;
+      const u32 tile_end = left < tiles - work.tile ? work.tile + left : tiles;
+      Segment<S> segment(work.batch, work.pair, work.tile, tile_end, sequence, lane, wave);
       segment.run(even, odd);
-      segment.store(worker + batch * pairs + pair);
-      offset += tile_end - tile;
-      unit += tile_end - tile;
+      segment.store(worker + work.batch * pairs + work.pair);
+      work.unit += tile_end - work.tile;
+      work.tile = 0;
+      ++work.pair;
     }
-    first += units;
-    ++batch;
+    work.pair = 0;
+    ++work.batch;
   }
 }
 

@@ -8,6 +8,15 @@
 
 namespace flydsl::kernels {
 
+// Only where the log-sum-exp is wanted.
+FLYDSL_DEVICE void store_lse(u32 batch, u32 head, i32 query, float x) {
+  const Arguments args = fresh_arguments();
+  if (!args->lse) return;
+  ((global_ptr<float>)args
+       ->lse)[batch * args->lse_stride_b + head * args->lse_stride_h + query * args->lse_stride_s] =
+      x;
+}
+
 template <class Element, int elements_of_lane>
 struct DecodeRow {
   static constexpr int elements = elements_of_lane;
@@ -80,18 +89,8 @@ struct DecodeRow {
     if (element >= fresh_arguments()->head_dim_v) return;
     out()[element] = static_cast<typename Element::scalar>(x * of_values);
   }
-  // Elements from `element` on, a multiple of 4 as the head dim is.
-  FLYDSL_DEVICE void store_four(u32 element, f32x4 x) const {
-    if (element >= fresh_arguments()->head_dim_v) return;
-    x *= of_values;
-    store_8_bytes((global_ptr<char>)(out() + element),
-                  u32x2{round_pair<Element>(x[0], x[1]), round_pair<Element>(x[2], x[3])});
-  }
   FLYDSL_DEVICE void store_lse(float x) const {
-    const Arguments args = fresh_arguments();
-    if (!args->lse) return;
-    ((global_ptr<float>)args->lse)[row.batch * args->lse_stride_b + row.head * args->lse_stride_h +
-                                   row.query * args->lse_stride_s] = x;
+    kernels::store_lse(row.batch, row.head, row.query, x);
   }
 };
 

@@ -1,4 +1,5 @@
-// Who computes what. Lengths are known to the device only, so every work-group works the same plan out.
+// Who computes what. Where lengths are known to the device only, every work-group works the same plan out;
+// where all sequences are equally long the host has done so (EqualPlan).
 //
 // A tile is 32 neighbouring keys that a sequence sees; a unit is one tile of one pair (key head and
 // tile of query rows). Units are numbered sequence by sequence, in it pair by pair, in it tile by
@@ -128,7 +129,9 @@ FLYDSL_DEVICE Location locate(u32 tile, u32 lane) {
 // Equal shares of the units: the first `extra` workers have one more than the others.
 struct Shares {
   u32 each, extra;
-  FLYDSL_DEVICE Shares(u32 units, u32 workers) : each(units / workers), extra(units % workers) {}
+  static FLYDSL_DEVICE Shares of(u32 units, u32 workers) {
+    return {units / workers, units % workers};
+  }
   FLYDSL_DEVICE u32 begin(u32 worker) const {
     return worker * each + (worker < extra ? worker : extra);
   }
@@ -139,10 +142,75 @@ struct Shares {
   }
 };
 
+// n / d for n < 2^31; `by` is what the host made of d (divider_of in v2src/attention_decode_describe.cc).
+FLYDSL_DEVICE u32 quotient(u32 n, u64 by) {
+  return static_cast<u32>(static_cast<u64>(2 * n) * static_cast<u32>(by) >> 32) >> (by >> 32);
+}
+
+// The workers that have a pair's units, which follow each other.
+struct Owners {
+  u32 first, count;
+};
+
+// The plan where each sequence has the same number of tiles, above 0.
+struct EqualPlan {
+  u32 tiles;  // of a sequence; 0: there is no such plan
+  Shares shares;
+  u64 by_each, by_each_and_one;
+
+  FLYDSL_DEVICE explicit EqualPlan(Arguments args)
+      : tiles(args->equal_tiles),
+        shares{args->equal_share, args->larger_shares},
+        by_each(args->by_equal_share),
+        by_each_and_one(args->by_larger_share) {}
+  FLYDSL_DEVICE u32 owner(u32 unit) const {
+    const u32 of_larger = shares.extra * (shares.each + 1);
+    return unit < of_larger ? quotient(unit, by_each_and_one)
+                            : quotient(unit - of_larger, by_each) + shares.extra;
+  }
+  // `pair`: counted over all sequences.
+  FLYDSL_DEVICE Owners owners(u32 pair) const {
+    const u32 first = owner(pair * tiles);
+    return {first, owner(pair * tiles + tiles - 1) - first + 1};
+  }
+};
+
 // Pairs of a sequence.
 FLYDSL_DEVICE u32 pairs_of_sequence() {
   const Arguments args = fresh_arguments();
   return args->heads_kv * args->row_tiles;
 }
+
+// A worker's units, and where the first of them lies.
+struct Work {
+  u32 unit, end;
+  u32 batch, pair, tile;
+
+  FLYDSL_DEVICE bool empty() const { return unit >= end; }
+  FLYDSL_DEVICE Work(u32 worker, u32 lane) {
+    const Arguments args = fresh_arguments();
+    const EqualPlan plan(args);
+    const u32 pairs = pairs_of_sequence();
+    if (FLYDSL_LIKELY(plan.tiles != 0)) {
+      unit = plan.shares.begin(worker);
+      end = plan.shares.begin(worker + 1);
+      const u32 pair_of_all = quotient(unit, args->by_equal_tiles);
+      batch = quotient(pair_of_all, args->by_pairs);
+      pair = pair_of_all - batch * pairs;
+      tile = unit - pair_of_all * plan.tiles;
+    } else {
+      const Shares shares = Shares::of(count_tiles(0, lane).all * pairs, args->workers);
+      unit = shares.begin(worker);
+      end = shares.begin(worker + 1);
+      if (empty()) return;
+      const Location at = locate(unit / pairs, lane);
+      batch = at.batch;
+      const u32 offset = unit - at.tiles_before * pairs;
+      const u32 tiles = uniform(sequence_of(batch).tiles());
+      pair = offset / tiles;
+      tile = offset % tiles;
+    }
+  }
+};
 
 }  // namespace flydsl::kernels

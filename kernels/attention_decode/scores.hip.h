@@ -13,12 +13,12 @@ struct RowTerms {
   float slope_log2;         // ALiBi
 
   FLYDSL_DEVICE RowTerms() = default;
-  FLYDSL_DEVICE RowTerms(const Row &row, const Sequence &sequence)
+  FLYDSL_DEVICE RowTerms(const Row &row, const Sequence &sequence,
+                         Arguments args = fresh_arguments())
       : first_key(sequence.first_key(row.query)),
         last_key(sequence.last_key(row.query)),
         position(row.query + sequence.diagonal),
         slope_log2(0.0f) {
-    const Arguments args = fresh_arguments();
     if (args->alibi_slopes)
       slope_log2 =
           ((global_ptr<const float>)args
@@ -29,11 +29,11 @@ struct RowTerms {
 
 // Scores are more than q . k with the scale's sign, and then in units of log2: weights are
 // 2^(score c), c from here.
-FLYDSL_DEVICE bool has_terms() {
-  return fresh_arguments()->score_terms != 0;
+FLYDSL_DEVICE bool has_terms(Arguments args = fresh_arguments()) {
+  return args->score_terms != 0;
 }
-FLYDSL_DEVICE float weight_factor() {
-  return has_terms() ? 1.0f : fresh_arguments()->scale_log2;
+FLYDSL_DEVICE float weight_factor(Arguments args = fresh_arguments()) {
+  return has_terms(args) ? 1.0f : args->scale_log2;
 }
 
 // What 8-bit keys or values of a head are multiplied by.
@@ -46,8 +46,7 @@ FLYDSL_DEVICE float value_descale(u32 batch, u32 kv_head) {
                     batch * args->v_descale_stride_b + kv_head * args->v_descale_stride_h);
 }
 // What products are multiplied by before anything else: the scale's sign, and keys' descale.
-FLYDSL_DEVICE float product_factor(u32 batch, u32 kv_head) {
-  const Arguments args = fresh_arguments();
+FLYDSL_DEVICE float product_factor(u32 batch, u32 kv_head, Arguments args = fresh_arguments()) {
   return args->scale_sign * descale_of(args->k_descale, batch * args->k_descale_stride_b +
                                                             kv_head * args->k_descale_stride_h);
 }

@@ -33,7 +33,8 @@ struct Stager {
   global_ptr<const char> k, v;
   u32 last_k_chunk, last_v_chunk;  // of a row
 
-  FLYDSL_DEVICE Stager(u32 batch, u32 kv_head, const Sequence &sequence, u32 lane, u32 wave)
+  FLYDSL_DEVICE Stager(u32 batch, u32 kv_head, const Sequence &sequence, u32 lane, u32 wave,
+                       Arguments args)
       : batch(batch),
         kv_head(kv_head),
         lane(lane),
@@ -41,7 +42,6 @@ struct Stager {
         part(wave % S::parts),
         begin(sequence.begin()),
         last(sequence.last()) {
-    const Arguments args = fresh_arguments();
     k = (global_ptr<const char>)args->k;
     v = (global_ptr<const char>)args->v;
     last_k_chunk = args->head_dim_qk * S::element_bytes / 16 - 1;
@@ -55,16 +55,16 @@ struct Stager {
   }
   // The next copies are those of the two steps from `tile` on; they were looked up, and those after them
   // are now.
-  FLYDSL_DEVICE void advance(u32 tile) {
-    offsets = offsets_of(next_block, kv_head, key(tile));
+  FLYDSL_DEVICE void advance(u32 tile, Arguments args) {
+    offsets = offsets_of(next_block, kv_head, key(tile), args);
     // Before the next number is on its way, so that it gets the same register: to move it to another
     // would be to wait for it, and for all copies before it.
     asm volatile("" : "+v"(offsets.k), "+v"(offsets.v));
-    next_block = block_of(batch, key(tile + 2 * S::tiles), next_block);
+    next_block = block_of(batch, key(tile + 2 * S::tiles), next_block, args);
   }
-  FLYDSL_DEVICE void start(u32 tile) {
-    next_block = block_of(batch, key(tile), static_cast<i32>(batch));
-    advance(tile);
+  FLYDSL_DEVICE void start(u32 tile, Arguments args) {
+    next_block = block_of(batch, key(tile), static_cast<i32>(batch), args);
+    advance(tile, args);
   }
 
   template <class Layout>
