@@ -67,6 +67,7 @@ struct Segment {
         terms_wanted(has_terms(args)),
         c(weight_factor(args)),
         factor(product_factor(batch, source.kv_head, args)) {
+    source.last = smaller(source.last, source.begin + static_cast<i32>(end) * kKeysOfTile - 1);
     source.start(tile, args);
     const u32 first = pair % args->row_tiles * rows_of_tile;
     const u32 left = args->heads_per_kv * static_cast<u32>(args->seq_q) - first;
@@ -115,23 +116,22 @@ struct Segment {
     if constexpr (S::waves > 1) asm volatile("s_barrier" ::: "memory");
   }
 
-  // The tiles in `buffers`, those of them that the segment has. With `more` those of the step after the
-  // next go there, too.
-  template <bool more>
+  // The tiles in `buffers`, those of them that the segment has; those of the step after the next are copied
+  // there.
   FLYDSL_DEVICE void step(u32 odd, Buffers buffers) {
-    wait_for_copies_but<more ? k_copies + 2 * v_copies : 0>();
+    wait_for_copies_but<k_copies + 2 * v_copies>();
     meet();
     f32x4 s[tiles][row_blocks][2];
 #pragma unroll
     for (int n = 0; n < tiles; ++n)
       multiply_keys<S>(buffers.keys + n * S::Keys::bytes, lane, q, s[n]);
-    if constexpr (more && !S::shared) {
+    if constexpr (!S::shared) {
       wait_for_reads();
       meet();
       source.copy_keys(odd, buffers.keys);
     }
     if constexpr (!S::shared && tiles > 1) {
-      wait_for_copies_but<more ? 2 * k_copies + v_copies : 0>();
+      wait_for_copies_but<2 * k_copies + v_copies>();
       meet();
     }
 #pragma unroll
@@ -142,7 +142,7 @@ struct Segment {
       for (int block = 0; block < row_blocks; ++block)
         p[block] = weights(tile + n, block, s[n][block]);
       if constexpr (!S::shared && tiles == 1) {
-        wait_for_copies_but<more ? 2 * k_copies + v_copies : 0>();
+        wait_for_copies_but<2 * k_copies + v_copies>();
         meet();
       }
       const auto values = buffers.values + n * S::Values::bytes;
@@ -155,19 +155,18 @@ struct Segment {
                                           mfma_16x16x32<Element>(v, p[block], o[block][m]);
                                   });
     }
-    if constexpr (more) {
-      wait_for_reads();
-      meet();
-      if constexpr (S::shared)
-        source.copy_keys(odd, buffers.keys);
-      else
-        source.copy_values(odd, buffers.values);
-    }
+    wait_for_reads();
+    meet();
+    if constexpr (S::shared)
+      source.copy_keys(odd, buffers.keys);
+    else
+      source.copy_values(odd, buffers.values);
     tile += tiles;
   }
 
-  // Steps are fetched in twos, so that tiles past the end may be: those of the next segment, or the last
-  // key over and over.
+  // Two steps more are fetched than there are, the segment's last key over and over (it is in the caches), so
+  // that all steps are the same code: a wave that takes few would wait longer for the code of other last steps
+  // than for these copies.
   FLYDSL_DEVICE void run(Buffers even, Buffers odd) {
     wait_for_reads();
     meet();  // the segment before may still be read
@@ -179,13 +178,14 @@ struct Segment {
     __builtin_amdgcn_sched_barrier(0);
 #pragma unroll
     for (int block = 0; block < row_blocks; ++block) pad_query<S>(lane, q[block]);
-    while (FLYDSL_LIKELY(tile + 2 * tiles < end)) {
+    for (;;) {
       source.advance(tile + 2 * tiles, fresh_arguments());
-      step<true>(0, even);
-      step<true>(1, odd);
+      step(0, even);
+      if (tile >= end) break;
+      step(1, odd);
+      if (FLYDSL_UNLIKELY(tile >= end)) break;
     }
-    step<false>(0, even);
-    if (tile < end) step<false>(1, odd);
+    wait_for_copies_but<0>();  // LDS may be another work-group's after the end
   }
 
   FLYDSL_DEVICE void store(u32 slot) const {

@@ -1,9 +1,9 @@
 // Copies of tiles from global memory to LDS, two steps ahead.
 //
 // A lane looks up one key of what its wave fetches in the next two steps; the copies' lanes take the
-// offsets from it. Keys past the last one that any query sees repeat it: their scores are masked, and
-// what no query sees is never read. Chunks past the end of a row, where its head dim is less than the
-// instance's, repeat its last one: queries are 0 there, and outputs are not stored.
+// offsets from it. Keys past the segment's last one that any query sees repeat it: their scores are masked
+// or not computed, and what no query sees is never read. Chunks past the end of a row, where its head dim is
+// less than the instance's, repeat its last one: queries are 0 there, and outputs are not stored.
 #pragma once
 
 #include "attention_decode/places.hip.h"
@@ -27,7 +27,7 @@ template <class S>
 struct Stager {
   u32 batch, kv_head, lane;
   u32 carried, part;   // this wave's part of one of the step's tiles
-  i32 begin, last;     // keys that any query sees
+  i32 begin, last;     // keys that any query sees; Segment ends `last` with its tiles
   RowOffsets offsets;  // of this lane's key of the two steps whose copies come next
   i32 next_block;      // of this lane's key of the two steps after those
   global_ptr<const char> k, v;
