@@ -9,7 +9,7 @@
  * (softmax attention, Vaswani et al. 2017; computed in one pass with a running maximum as in Dao et al.
  * 2022, FlashAttention.) Products of q and k and of the weights and v run on the matrix cores with fp32
  * accumulation; the weights are rounded to the input type, the sum of weights is not; scale is applied in
- * fp32. A weight below about 2^-126 (bf16) or 2^-28 (fp16) of the row's largest is taken as 0 (which shows where the
+ * fp32. A weight below about 2^-150 (bf16) or 2^-28 (fp16) of the row's largest is taken as 0 (which shows only where the
  * larger ones meet values of 0 or are dropped; a sink is no weight in this sense).
  *
  * Rules

@@ -218,8 +218,12 @@ FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &)
   FLYDSL_SHARED static char v_even[kValueBytes] __attribute__((aligned(1024)));
   FLYDSL_SHARED static char k_odd[kKeyBytes] __attribute__((aligned(1024)));
   FLYDSL_SHARED static char v_odd[kValueBytes] __attribute__((aligned(1024)));
-  const Buffers even = {(lds_ptr<char>)k_even, (lds_ptr<char>)(S::shared ? k_even : v_even)};
-  const Buffers odd = {(lds_ptr<char>)k_odd, (lds_ptr<char>)(S::shared ? k_odd : v_odd)};
+  // (Not initialised with them: without optimisation that would be a constant in memory, which cannot be linked.)
+  Buffers even, odd;
+  even.keys = (lds_ptr<char>)k_even;
+  even.values = (lds_ptr<char>)(S::shared ? k_even : v_even);
+  odd.keys = (lds_ptr<char>)k_odd;
+  odd.values = (lds_ptr<char>)(S::shared ? k_odd : v_odd);
 
   fetch_arguments();
   const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();

@@ -75,9 +75,11 @@ struct Stager {
     constexpr int kAtOnce = kCopies <= 18 ? kCopies : 12;
     static_assert(kCopies % kAtOnce == 0, "all are copied");
     const u64 bits = static_cast<u64>(offset);
-    // The same in all lanes; worked out here, or those of all copies would be kept, too.
-    u32 place_of_part = carried * Layout::bytes + part * kCopies * 1024;
-    asm volatile("" : "+s"(place_of_part));
+    // Worked out here, or those of all copies would be kept, too. The same in all lanes, and the assembly takes the
+    // builtin's value itself: a variable would lie in scratch memory without optimisation.
+    u32 place_of_part;
+    asm volatile("" : "=s"(place_of_part)
+                 : "0"(__builtin_amdgcn_readfirstlane(carried * Layout::bytes + part * kCopies * 1024)));
     to += place_of_part;
 #pragma unroll 1
     for (int begin = 0; begin < kCopies; begin += kAtOnce) {

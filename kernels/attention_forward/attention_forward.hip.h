@@ -106,7 +106,7 @@ struct Wave {
       const typename Layout::Values values(v_now, fresh_lane());
       u32x4 p[4];
       float tile_sum = weights_of<Element>(s, scale_log2, state.reference, p);
-      if (const u64 rows = exceeding_rows(tile_sum); FLYDSL_UNLIKELY(rows != 0)) {
+      if (const u64 rows = exceeding_rows<Element>(tile_sum); FLYDSL_UNLIKELY(rows != 0)) {
         // Once for the first tile, and rarely after: from the scores again, so that none has to be kept.
         scores<tail>(k_now, first_key, s);
         move_reference<Element>(rows >> fresh_lane() & 1, s, scale_log2, state, o);

@@ -18,10 +18,11 @@ constexpr float kNoReference = -1e38f;
 // References beyond this have a rounding residue of more than 2 (in log2): see exact.hip.h.
 constexpr float kLargestReference = 67108864.0f;  // 2^26
 
-// fp16 weights are shifted up by 2^4: they flush to 0 only below 2^-28, and the largest, 2^(4 + 8 +
-// 2 for the residue), is far below fp16's 65504. bf16 has fp32's range.
+// Weights are shifted up, so that fewer of them flush to 0. fp16 by 2^4: below 2^-28, and the largest, 2^(4 + 8 + 2 for the
+// residue), is far below 65504. bf16 by 2^24: below 2^-150, where only values beyond 2^17 would still show in
+// bf16; sums over all keys stay finite for values up to 2^64, rows with larger ones go the slow path.
 template <class Element>
-constexpr float kShift = __is_same(Element, fp16) ? 4.0f : 0.0f;
+constexpr float kShift = __is_same(Element, fp16) ? 4.0f : 24.0f;
 template <class Element>
 constexpr float kHeadroom = 8.0f + kShift<Element>;
 
@@ -70,7 +71,8 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x
 
 // ---- the same without a maximum for each tile: the reference moves when a tile's weights add up to more than this,
 // before they are used. fp16 weights are then still below 65504.
-constexpr float kLargestTileSum = 16384.0f;
+template <class Element>
+constexpr float kLargestTileSum = __is_same(Element, fp16) ? 0x1p14f : 0x1p38f;
 
 // Weights of a tile relative to the row's reference, and their sum.
 template <class Element>
@@ -91,8 +93,9 @@ FLYDSL_DEVICE float weights_of(const f32x16 (&s)[2], float c, float reference, u
 }
 
 // Lanes whose row has too large a sum, in either half.
+template <class Element>
 FLYDSL_DEVICE u64 exceeding_rows(float tile_sum) {
-  const u64 lanes = ballot(!(tile_sum <= kLargestTileSum));  // NaN too
+  const u64 lanes = ballot(!(tile_sum <= kLargestTileSum<Element>));  // NaN too
   return lanes | lanes << 32 | lanes >> 32;
 }
 

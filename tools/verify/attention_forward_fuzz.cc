@@ -168,18 +168,12 @@ class Line : public FuzzLine {
   }
 
   void values() {
-    // The header takes weights below 2^-126 of a row's largest as 0, the bounds know of no such limit. It shows
-    // only where the large weights meet values of 0 or are dropped: so not with scores that lie far apart.
-    const std::string q = chance(0.1) ? one_of({"0", "int", "normal*20"}) : "";
-    const std::string k = chance(0.1) ? one_of({"1", "int", "normal*0.01"}) : "";
-    const bool apart = q == "int" || q == "normal*20" || k == "int";
-    if (!q.empty() && !(dropout_ && apart)) set("q", q);
-    if (!k.empty() && !(dropout_ && apart)) set("k", k);
+    if (chance(0.1)) set("q", one_of({"0", "int", "normal*20"}));
+    if (chance(0.1)) set("k", one_of({"1", "int", "normal*0.01"}));
     if (v_is_k_) {
       set("v", "k");
     } else if (chance(0.1)) {
-      const std::string v = one_of({"channel/64", "normal*100", "position%128/128"});
-      if (!apart || v != "position%128/128") set("v", v);
+      set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
     }
     const bool hidden = chance(0.25);
     if (hidden) set("nan_hidden", "yes");

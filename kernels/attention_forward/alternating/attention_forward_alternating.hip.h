@@ -26,7 +26,6 @@ namespace flydsl::kernels::alternating {
 
 using pipelined::by_now;
 using pipelined::each;
-using pipelined::kLargestTileSum;
 using pipelined::Number;
 
 constexpr i32 kRows = 64;  // of a wave
@@ -207,7 +206,7 @@ struct Wave {
   FLYDSL_DEVICE u64 finish_sums(const f32x2 (&sums)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) half[h].tile_sum = sums[h][0] + sums[h][1];
-    const u64 exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum);
+    const u64 exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum<Element>);
     by_now(exceeding);
     return exceeding;
   }

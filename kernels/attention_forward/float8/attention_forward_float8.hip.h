@@ -257,7 +257,7 @@ struct Wave {
         [&](auto w) { weigh<decltype(w)::value>(); });
   }
   FLYDSL_DEVICE void test_sums() {
-    exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > pipelined::kLargestTileSum);
+    exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum<Element>);
     by_now(exceeding);
   }
 

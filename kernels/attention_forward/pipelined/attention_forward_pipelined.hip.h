@@ -201,7 +201,7 @@ struct Wave {
       });
     }
     if constexpr (m == kLateGaps) {
-      exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum);
+      exceeding = ballot(larger(half[0].tile_sum, half[1].tile_sum) > kLargestTileSum<Element>);
       by_now(exceeding);
     }
   }

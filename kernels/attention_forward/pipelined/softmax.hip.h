@@ -21,7 +21,6 @@ FLYDSL_DEVICE void by_now(u64 x) {
 // A row's reference exponent (softmax.hip.h) is the maximum of its first tile. After that no maximum is
 // taken: when the weights of a tile add up to more than this, the reference moves, before they are used.
 // fp16 weights are then still below 65504. Where they overflow fp32 the row goes the slow path.
-constexpr float kLargestTileSum = 16384.0f;
 
 // One half of a wave's rows: 32, a lane one, keys as in scores.hip.h.
 template <class Element>
@@ -68,7 +67,7 @@ struct HalfTile {
   // factor it returns: a power of two, so that nothing is rounded, and 1 for the other rows.
   FLYDSL_DEVICE float move_reference() {
     const float largest = max_of_halves(tile_sum);
-    const bool exceeds = largest > kLargestTileSum && largest < kInfinity;
+    const bool exceeds = largest > kLargestTileSum<Element> && largest < kInfinity;
     const i32 up =
         exceeds ? __builtin_amdgcn_frexp_expf(largest) - static_cast<i32>(kShift<Element>) : 0;
     const float factor = __builtin_ldexpf(1.0f, -up);
