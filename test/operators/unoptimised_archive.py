@@ -1,14 +1,16 @@
 """Builds an archive whose kernels are compiled at another optimisation level than the shipped ones.
 
-usage: unoptimised_archive.py --level 0 --cxx clang++-22 --readelf llvm-readelf-22 --pack flydsl-aot-pack
+usage: unoptimised_archive.py --level 0 --only REGEX --cxx clang++-22 --readelf llvm-readelf-22 --pack flydsl-aot-pack
            --source SOURCE_DIR --generated GENERATED_DIR --arch gfx950 --out FOLDER
 
 The same sources at -O0 to -O2 use other instructions and scratch: results must be right all the same, on kernels and emulator alike.
-Such objects are never shipped: the build's own gate (codegen/generate/inspect_object.py) refuses scratch and spills.
+`--only` names the kernels that the tests run. Such objects are never shipped: the build's own gate (codegen/generate/inspect_object.py)
+refuses scratch and spills.
 """
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from pathlib import Path
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("level", "cxx", "readelf", "pack", "source", "generated", "arch", "out"):
+    for name in ("level", "only", "cxx", "readelf", "pack", "source", "generated", "arch", "out"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("flags", nargs="*", help="device flags of the build, after --")
     a = parser.parse_args()
@@ -28,12 +30,12 @@ def main():
     generated, out = Path(a.generated), Path(a.out)
     manifest = json.loads((generated / a.arch / "manifest.json").read_text())
     # Schedules by hand rely on the optimiser: what is in flight must stay where it is.
-    def by_hand(name):
-        return "_pipelined_" in name or "_alternating_" in name
+    def taken(name):
+        return re.search(a.only, name) and "_pipelined_" not in name and "_alternating_" not in name
 
-    manifest["kernels"] = [kernel for kernel in manifest["kernels"] if not by_hand(kernel["name"])]
+    manifest["kernels"] = [kernel for kernel in manifest["kernels"] if taken(kernel["name"])]
     for row in manifest["selection"]:
-        row["candidates"] = [one for one in row["candidates"] if not by_hand(one["kernel"])]
+        row["candidates"] = [one for one in row["candidates"] if taken(one["kernel"])]
     manifest["selection"] = [row for row in manifest["selection"] if row["candidates"]]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)

@@ -21,7 +21,7 @@ AttentionResult check_attention(const AttentionCase &c, AttentionReference *refe
                                 flydsl_aot_handle *handle = nullptr);
 
 // Name of the instance that must serve a case: `staged` when something is not aligned to 16 bytes.
-// A bound that hides nothing is no bound; head dims other than 64 and 128, and features other than
+// A bound that hides nothing is no bound; head dims that are no multiple of 8 or above 256, and features other than
 // bounds and lengths, take the general instance of their class.
 std::string instance_name(const AttentionCase &c, bool staged);
 

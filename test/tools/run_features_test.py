@@ -90,6 +90,9 @@ class RunFeaturesTest(ToolTest):
         k = self.file("k", "<f2", (1, 1, 3, 576), b"".join(struct.pack("<e", value) * 512 + struct.pack("<e", 1000) * 64 for value in (6, 7, 20)))
         result = self.attention(f"--in=q={q}", f"--in=k={k}", "--set=v_in_k=512", op="attention_decode", lse=False)[0]
         self.check(result, [11] * (16 * 512 // D))
+        explained = self.tool("explain", "attention_decode", "--set=q=1x16x1x576", "--set=k=1x1x300x576", "--set=v_in_k=512")
+        self.assertEqual((explained.returncode, explained.stderr), (0, ""))
+        self.assertIn("taken     attention_decode_bf16_d576x512_shared_m16n32", explained.stdout)
 
     def test_scores(self):
         keys = self.sequences((1, 2, 1), (1, 1, 4), [1, 3, 5, 7])
