@@ -28,9 +28,8 @@ FLYDSL_DEVICE void exact_row(const Row &row, u32 lane) {
     return top == new_top ? 1.0f : exp2((top - new_top) * c);
   };
 
-  // Maximum and sum of weights, a lane a key; the sink is lane 0's.
-  const bool has_sink = lane == 0 && !(row.sink == -kInfinity);
-  float top = has_sink ? row.sink : -kInfinity, sum = has_sink ? 1.0f : 0.0f;
+  // Maximum and sum of weights, a lane a key.
+  float top = -kInfinity, sum = 0.0f;
 #pragma unroll 1
   for (i32 first = row.first_key; first <= row.last_key; first += kWaveLanes) {
     const i32 key = first + static_cast<i32>(lane);
@@ -69,8 +68,22 @@ FLYDSL_DEVICE void exact_row(const Row &row, u32 lane) {
     }
   }
 
+  // The sink is one more weight, which meets no value. What it scales the others by goes to the outputs in two factors: one
+  // alone would underflow where the sink is 2^126 times the largest weight.
+  float half = 1.0f, rest = 1.0f;
+  if (!(row.sink == -kInfinity)) {
+    const float top_of_all = larger(top, row.sink);
+    const float of_keys = sum;
+    sum = rescaled(row.sink, top_of_all);
+    if (of_keys != 0.0f) {  // else outputs are 0, whatever the sink is
+      if (top != top_of_all) half = exp2((top - top_of_all) * (0.5f * c));
+      sum = fma(of_keys * half, half, sum);
+      rest = half * of_keys / sum;
+    }
+    top = top_of_all;
+  }
 #pragma unroll
-  for (int i = 0; i < Row::elements; ++i) row.store(lane + i * kWaveLanes, o[i]);
+  for (int i = 0; i < Row::elements; ++i) row.store(lane + i * kWaveLanes, o[i] * half * rest);
   if (lane == 0) row.store_lse(sum == 0.0f ? -kInfinity : fma(top, c, log2(sum)) * kLn2);
 }
 
