@@ -17,7 +17,7 @@
 #include "attention_forward/class_row.hip.h"
 #include "attention_forward/column_staging.hip.h"
 #include "attention_forward/exact.hip.h"
-#include "attention_forward/outputs.hip.h"
+#include "attention_forward/finish_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
 #include "attention_forward/softmax.hip.h"
@@ -125,26 +125,11 @@ struct Wave {
   }
 
   FLYDSL_DEVICE void store() {
-    const float sum = sum_of_halves(state.sum);
-    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
-    float probe = sum * 0.0f;
-#pragma unroll
-    for (int block = 0; block < head_dim_v / 32; ++block) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
-    }
     const bool empty = work.last_key(row) < work.first_key(row);
-    const bool trusted =
-        probe == 0.0f && (empty || __builtin_fabsf(state.reference) < kLargestReference);
-    const bool in_range = row < work.seq_q;
-    const u64 distrust = ballot(in_range && !trusted);
-    u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
-
-    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = empty ? 0.0f : reciprocal(sum);
-    store_class_row<Element>(work.out_row(row), lane, write, factor, o);
-    if (write && lane < 32)
-      work.store_lse(row, empty ? -kInfinity : (state.reference + log2(sum)) * kLn2);
+    u32 exact_rows = finish_row(work, row, lane, empty, state.reference, state.sum, 1.0f, o,
+                                [&](bool write, float factor) {
+                                  store_class_row<Element>(work.out_row(row), lane, write, factor, o);
+                                });
 
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)

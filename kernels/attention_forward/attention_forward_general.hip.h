@@ -4,6 +4,7 @@
 #pragma once
 
 #include "attention_forward/exact.hip.h"
+#include "attention_forward/finish_row.hip.h"
 #include "attention_forward/general/exact_row.hip.h"
 #include "attention_forward/general/staging.hip.h"
 #include "attention_forward/outputs.hip.h"
@@ -88,18 +89,8 @@ struct GeneralWave {
       }
     }
     const float scale = fresh_arguments()->dropout_scale * value_descale(work);
-    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
-    float probe = sum * 0.0f;
-#pragma unroll
-    for (int block = 0; block < head_dim_v / 32; ++block) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
-    }
-    const bool trusted =
-        probe == 0.0f && (empty || __builtin_fabsf(state.reference) < kLargestReference);
     const bool in_range = row < work.seq_q;
-    const u64 distrust = ballot(in_range && !trusted);
-    u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
+    u32 exact_rows = untrusted_rows(in_range, empty, state.reference, sum, o);
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     u32x4 pieces[head_dim_v / 16];

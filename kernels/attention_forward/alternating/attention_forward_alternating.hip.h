@@ -16,7 +16,7 @@
 
 #include "attention_forward/alternating/copies.hip.h"
 #include "attention_forward/exact.hip.h"
-#include "attention_forward/outputs.hip.h"
+#include "attention_forward/finish_row.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
 #include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
@@ -385,27 +385,10 @@ struct Wave {
   // Rows that need the slow path.
   FLYDSL_DEVICE u32 store(int h) {
     const i32 row = row_of(h);
-    const float sum = sum_of_halves(half[h].sum);
-    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
-    float probe = sum * 0.0f;
-#pragma unroll
-    for (const f32x16 &block : o[h]) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probe = fma(block[i], 0.0f, probe);
-    }
-    const bool empty = work.last_key(row) < 0;
-    const bool trusted =
-        probe == 0.0f && (empty || __builtin_fabsf(half[h].reference) < kLargestReference);
-    const bool in_range = row < work.seq_q;
-    const u64 distrust = ballot(in_range && !trusted);
-    const u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
-
-    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = empty ? 0.0f : reciprocal(sum);
-    store_row<Element>(work.out_row(row), lane, write, factor, o[h]);
-    if (write && lane < 32)
-      work.store_lse(row, empty ? -kInfinity : (half[h].reference + log2(sum)) * kLn2);
-    return exact_rows;
+    return finish_row(work, row, lane, work.last_key(row) < 0, half[h].reference, half[h].sum, 1.0f,
+                      o[h], [&](bool write, float factor) {
+                        store_row<Element>(work.out_row(row), lane, write, factor, o[h]);
+                      });
   }
   FLYDSL_DEVICE void store_all() {
     u64 exact_rows = store(0);

@@ -14,12 +14,12 @@
 #pragma once
 
 #include "attention_forward/exact.hip.h"
+#include "attention_forward/finish_row.hip.h"
 #include "attention_forward/float8/exact_row.hip.h"
 #include "attention_forward/float8/products.hip.h"
 #include "attention_forward/float8/schedule.hip.h"
 #include "attention_forward/float8/tiles.hip.h"
 #include "attention_forward/float8/work.hip.h"
-#include "attention_forward/outputs.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
 #include "attention_forward/scores.hip.h"
 
@@ -536,27 +536,10 @@ struct Wave {
       o[i / 16][i % 16] = read_hidden<o_register(h, 0) + i>();
     });
     const i32 row = row_of(h);
-    const float sum = sum_of_halves(half[h].sum);
-    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
-    float probe = sum * 0.0f;
-#pragma unroll
-    for (int block = 0; block < blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probe = fma(o[block][i], 0.0f, probe);
-    }
-    const bool empty = work.last_key(row) < 0;
-    const bool trusted =
-        probe == 0.0f && (empty || __builtin_fabsf(half[h].reference) < kLargestReference);
-    const bool in_range = row < work.seq_q;
-    const u64 distrust = ballot(in_range && !trusted);
-    const u32 exact_rows = static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
-
-    const bool write = in_range && !(exact_rows >> lane % 32 & 1);
-    const float factor = empty ? 0.0f : reciprocal(sum) * out_factor;
-    store_row<Element>(work.out_row(row), lane, write, factor, o);
-    if (write && lane < 32)
-      work.store_lse(row, empty ? -kInfinity : (half[h].reference + log2(sum)) * kLn2);
-    return exact_rows;
+    return finish_row(work, row, lane, work.last_key(row) < 0, half[h].reference, half[h].sum,
+                      out_factor, o, [&](bool write, float factor) {
+                        store_row<Element>(work.out_row(row), lane, write, factor, o);
+                      });
   }
   FLYDSL_DEVICE void store_all() {
     u64 exact_rows = store<0>();
