@@ -60,14 +60,6 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   return {};
 }
 
-Status call(flydsl_aot_handle *handle, const Params *caller, void *stream) {
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
-  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-  return problem.empty ? Status() : launch(handle, problem, stream);
-}
-
 // The kernel for the pass over the keys, and what it needs.
 Status workspace_of(const flydsl_aot_handle *handle, const Problem &problem,
                     const archive::TargetId &target, uint32_t *entry, uint64_t *bytes) {
@@ -101,18 +93,6 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   return {};
 }
 
-Status explain(const flydsl_aot_handle *handle, const Params *caller,
-               flydsl_aot_candidate_callback callback, void *user) {
-  if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
-  if (problem.empty) return {};
-  const archive::TargetId *target = nullptr;
-  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
-  return explain_candidates(handle, problem.key, *target, callback, user);
-}
-
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
   Params params;
   Problem problem;
@@ -139,8 +119,10 @@ flydsl_aot_status flydsl_aot_attention_decode_query(
 flydsl_aot_status flydsl_aot_attention_decode_explain(
     flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params,
     flydsl_aot_candidate_callback callback, void *user) {
-  return flydsl::guarded(
-      __func__, [&] { return flydsl::attention_decode::explain(handle, params, callback, user); });
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::explain_problem<flydsl::attention_decode::Problem>(
+        handle, params, flydsl::attention_decode::prepare, callback, user);
+  });
 }
 
 flydsl_aot_status flydsl_aot_attention_decode_prefetch(
@@ -152,8 +134,10 @@ flydsl_aot_status flydsl_aot_attention_decode_prefetch(
 flydsl_aot_status flydsl_aot_attention_decode(flydsl_aot_handle *handle,
                                               const flydsl_aot_attention_decode_params *params,
                                               void *stream) {
-  return flydsl::guarded(__func__,
-                         [&] { return flydsl::attention_decode::call(handle, params, stream); });
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::call_problem<flydsl::attention_decode::Problem>(
+        handle, params, flydsl::attention_decode::prepare, flydsl::attention_decode::launch, stream);
+  });
 }
 
 }  // extern "C"

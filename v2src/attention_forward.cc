@@ -47,14 +47,6 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   return {};
 }
 
-Status call(flydsl_aot_handle *handle, const Params *caller, void *stream) {
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
-  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-  return problem.empty ? Status() : launch(handle, problem, stream);
-}
-
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
   Params params;
@@ -67,18 +59,6 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
   describe_kernel(handle, entry, result);
   return {};
-}
-
-Status explain(const flydsl_aot_handle *handle, const Params *caller,
-               flydsl_aot_candidate_callback callback, void *user) {
-  if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
-  if (problem.empty) return {};
-  const archive::TargetId *target = nullptr;
-  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
-  return explain_candidates(handle, problem.key, *target, callback, user);
 }
 
 Status prefetch_kernel(flydsl_aot_handle *handle, const Params *caller) {
@@ -105,8 +85,10 @@ flydsl_aot_status flydsl_aot_attention_forward_query(
 flydsl_aot_status flydsl_aot_attention_forward_explain(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params,
     flydsl_aot_candidate_callback callback, void *user) {
-  return flydsl::guarded(
-      __func__, [&] { return flydsl::attention_forward::explain(handle, params, callback, user); });
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::explain_problem<flydsl::attention_forward::Problem>(
+        handle, params, flydsl::attention_forward::prepare, callback, user);
+  });
 }
 
 flydsl_aot_status flydsl_aot_attention_forward_prefetch(
@@ -118,8 +100,10 @@ flydsl_aot_status flydsl_aot_attention_forward_prefetch(
 flydsl_aot_status flydsl_aot_attention_forward(flydsl_aot_handle *handle,
                                                const flydsl_aot_attention_forward_params *params,
                                                void *stream) {
-  return flydsl::guarded(__func__,
-                         [&] { return flydsl::attention_forward::call(handle, params, stream); });
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::call_problem<flydsl::attention_forward::Problem>(
+        handle, params, flydsl::attention_forward::prepare, flydsl::attention_forward::launch, stream);
+  });
 }
 
 }  // extern "C"

@@ -52,6 +52,31 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
                           const archive::TargetId &target, flydsl_aot_candidate_callback callback,
                           void *user);
 
+// What every explain entry point does. `prepare` reads and checks the caller's parameters, for a query.
+template <class Problem, class Params, class Prepare>
+Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
+                       flydsl_aot_candidate_callback callback, void *user) {
+  if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.empty) return {};
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+  return explain_candidates(handle, problem.key, *target, callback, user);
+}
+
+// What every call of an operator does: `launch`(handle, problem, stream), if there is something to compute.
+template <class Problem, class Params, class Prepare, class LaunchProblem>
+Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
+                    LaunchProblem launch, void *stream) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  return problem.empty ? Status() : launch(handle, problem, stream);
+}
+
 // Loads the problem's kernel on the current device.
 Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
                 const module::KernargContract &contract);
