@@ -15,10 +15,10 @@
 #pragma once
 
 #include "attention_forward/alternating/copies.hip.h"
+#include "attention_forward/class_row.hip.h"
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/finish_row.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
-#include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
 
@@ -397,7 +397,7 @@ struct Wave {
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1) {
       const i32 bit = __builtin_ctzll(exact_rows);
       const i32 row = (bit < 32 ? first_row[0] : first_row[1]) + bit % 32;
-      exact_row(PlainRow<Element, head_dim, mask>(work, row), lane);
+      exact_row(ClassRow<Element, head_dim, mask>(work, row), lane);
     }
   }
 };

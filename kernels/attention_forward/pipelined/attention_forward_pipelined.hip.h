@@ -11,11 +11,11 @@
 // next item. Vector instructions stand between the matrix instructions in the order in which they are to be issued.
 #pragma once
 
+#include "attention_forward/class_row.hip.h"
 #include "attention_forward/exact.hip.h"
 #include "attention_forward/pipelined/finish.hip.h"
 #include "attention_forward/pipelined/softmax.hip.h"
 #include "attention_forward/pipelined/tiles.hip.h"
-#include "attention_forward/plain_row.hip.h"
 #include "attention_forward/queries.hip.h"
 #include "attention_forward/scores.hip.h"
 
@@ -533,7 +533,7 @@ struct Wave {
 #pragma unroll 1
     for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1) {
       const int number = __builtin_ctzll(exact_rows);
-      exact_row(PlainRow<Element, head_dim, mask, head_dim_v>(
+      exact_row(ClassRow<Element, head_dim_v, mask>(
                     problem, work.wave_row(wave, number / 32) + number % 32),
                 fresh_lane(lane));
     }
