@@ -127,7 +127,7 @@ struct Wave {
   FLYDSL_DEVICE void store() {
     const bool empty = work.last_key(row) < work.first_key(row);
     u32 exact_rows = finish_row(work, row, lane, empty, state.reference, state.sum, 1.0f, o,
-                                [&](bool write, float factor) {
+                                [&](bool write, float factor) FLYDSL_INLINED {
                                   store_class_row<Element>(work.out_row(row), lane, write, factor, o);
                                 });
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #define FLYDSL_DEVICE __attribute__((device, always_inline)) inline
+// Of a lambda that reads kernel arguments: without optimisation it would be a function, and only a kernel has them.
+#define FLYDSL_INLINED __attribute__((always_inline))
 #define FLYDSL_SHARED __attribute__((shared))
 // A kernel of exactly `work_items` a work-group that leaves room for `waves` waves on a SIMD, which
 // caps its registers at 512 / waves. (A raw launch_bounds attribute is ignored without a word.)

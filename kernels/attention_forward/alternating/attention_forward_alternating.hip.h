@@ -386,7 +386,7 @@ struct Wave {
   FLYDSL_DEVICE u32 store(int h) {
     const i32 row = row_of(h);
     return finish_row(work, row, lane, work.last_key(row) < 0, half[h].reference, half[h].sum, 1.0f,
-                      o[h], [&](bool write, float factor) {
+                      o[h], [&](bool write, float factor) FLYDSL_INLINED {
                         store_row<Element>(work.out_row(row), lane, write, factor, o[h]);
                       });
   }

@@ -537,7 +537,7 @@ struct Wave {
     });
     const i32 row = row_of(h);
     return finish_row(work, row, lane, work.last_key(row) < 0, half[h].reference, half[h].sum,
-                      out_factor, o, [&](bool write, float factor) {
+                      out_factor, o, [&](bool write, float factor) FLYDSL_INLINED {
                         store_row<Element>(work.out_row(row), lane, write, factor, o);
                       });
   }

@@ -171,7 +171,7 @@ struct DirectWave {
   FLYDSL_DEVICE void store() {
     const bool empty = work.last_key(row) < work.first_key(row);
     u32 exact_rows = finish_row(work, row, lane, empty, state.reference, state.sum, out_factor, o,
-                                [&](bool write, float factor) {
+                                [&](bool write, float factor) FLYDSL_INLINED {
                                   store_row<Element>(work.out_row(row), lane, write, factor, o);
                                 });
 
