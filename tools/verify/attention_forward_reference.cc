@@ -7,36 +7,6 @@
 #include "tools/verify/float16.h"
 
 namespace flydsl::verify {
-namespace {
-
-// One head's (S, D) slice in float64.
-std::vector<double> head_of(flydsl_aot_dtype dtype, const HostView &view, int64_t batch,
-                            int64_t head) {
-  std::vector<double> values(static_cast<size_t>(view.sizes[2] * view.sizes[3]));
-  size_t next = 0;
-  for (int64_t s = 0; s < view.sizes[2]; ++s) {
-    for (int64_t d = 0; d < view.sizes[3]; ++d) {
-      values[next++] = to_float(dtype, view.data[batch * view.strides[0] + head * view.strides[1] +
-                                                 s * view.strides[2] + d * view.strides[3]]);
-    }
-  }
-  return values;
-}
-
-// The key at which query i sits. Without an anchor there are no bounds, and ALiBi counts from the
-// bottom right.
-int64_t position_of(const flydsl_aot_mask &mask, int64_t i, int64_t rows, int64_t keys) {
-  return mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT ? i : i + keys - rows;
-}
-
-}  // namespace
-
-bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys) {
-  const int64_t position = position_of(mask, i, rows, keys);
-  if (mask.left != FLYDSL_AOT_UNLIMITED && position - j > mask.left) return false;
-  if (mask.right != FLYDSL_AOT_UNLIMITED && j - position > mask.right) return false;
-  return true;
-}
 
 AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const HostView &q,
                                                const HostView &k, const HostView &v, double scale,
@@ -67,32 +37,11 @@ AttentionReference attention_forward_reference(flydsl_aot_dtype dtype, const Hos
         double maximum = -INFINITY;
         bool poisoned = false;  // a NaN or +inf among the visible scores
         for (int64_t j = 0; j < keys; ++j) {
-          double score = -INFINITY;
-          if (mask_allows(mask, i, j, rows, keys) &&
-              (!terms.visible || terms.visible(b, h, i, j))) {
-            double dot = 0, magnitude = 0;
-            for (int64_t d = 0; d < head_dim; ++d) {
-              const double product = head_q[static_cast<size_t>(i * head_dim + d)] *
-                                     head_k[static_cast<size_t>(j * head_dim + d)];
-              dot += product;
-              magnitude += std::fabs(product);
-            }
-            const double factor = terms.score_factor ? scale * terms.score_factor(b, h) : scale;
-            score = factor * dot;
-            magnitude *= std::fabs(factor);
-            if (terms.softcap > 0) score = terms.softcap * std::tanh(score / terms.softcap);
-            const auto add = [&](double term) {
-              score += term;
-              magnitude += std::fabs(term);
-            };
-            if (terms.bias) add(terms.bias(b, h, i, j));
-            if (terms.slope) {
-              const int64_t distance = std::abs(position_of(mask, i, rows, keys) - j);
-              add(-terms.slope(b, h) * static_cast<double>(distance));
-            }
-            if (score != -INFINITY && std::isfinite(magnitude))
-              result.score_scale[row] = std::max(result.score_scale[row], magnitude);
-          }
+          const auto [score, score_magnitude, derivative] = attention_score(
+              head_q.data() + i * head_dim, head_k.data() + j * head_dim, head_dim, scale, mask,
+              terms, {b, h, i, j, rows, keys});
+          if (score != -INFINITY && std::isfinite(score_magnitude))
+            result.score_scale[row] = std::max(result.score_scale[row], score_magnitude);
           scores[static_cast<size_t>(j)] = score;
           poisoned = poisoned || std::isnan(score) || score == INFINITY;
           maximum = std::max(maximum, score);

@@ -4,37 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "flydsl_aot/types.h"
+#include "tools/verify/attention_score.h"
 
 namespace flydsl::verify {
-
-// A host view of one 4-axis tensor, 16-bit elements.
-struct HostView {
-  const uint16_t *data = nullptr;
-  int64_t sizes[4] = {};
-  int64_t strides[4] = {};
-};
-
-// The optional terms of the definition, as functions of (batch, head, query, key). Those left empty are
-// absent.
-struct ReferenceTerms {
-  double softcap = 0;
-  std::function<double(int64_t, int64_t)> score_factor,
-      value_factor;  // descaling, of (batch, head)
-  std::function<double(int64_t, int64_t, int64_t, int64_t)> bias;
-  std::function<bool(int64_t, int64_t, int64_t, int64_t)> visible;
-  std::function<double(int64_t, int64_t)> slope;  // ALiBi, of (batch, head)
-  std::function<double(int64_t)> sink;            // of the head
-  // What a weight is multiplied by on its way to v.
-  std::function<double(int64_t, int64_t, int64_t, int64_t)> dropout;
-};
-
-// Whether the mask lets query i of `rows` see key j of `keys`.
-bool mask_allows(const flydsl_aot_mask &mask, int64_t i, int64_t j, int64_t rows, int64_t keys);
 
 struct AttentionReference {
   // Dense: (B, Hq, Sq, Dv) and (B, Hq, Sq).
