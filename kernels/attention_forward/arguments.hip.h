@@ -4,11 +4,15 @@
 #pragma once
 
 #include "common/lanes.hip.h"
+// Parts that attention_backward shares read its arguments (attention_backward/arguments.hip.h); names that both have mean the same.
+#ifndef FLYDSL_KERNEL_ARGUMENTS
 #include "flydsl_aot_generated/attention_forward_kernarg.h"
+#define FLYDSL_KERNEL_ARGUMENTS flydsl_aot_attention_forward_kernarg
+#endif
 
 namespace flydsl::kernels {
 
-using Arguments = const __attribute__((address_space(4))) flydsl_aot_attention_forward_kernarg *;
+using Arguments = const __attribute__((address_space(4))) FLYDSL_KERNEL_ARGUMENTS *;
 
 // Loads through the result are not moved to before this point. (The assembly takes the builtin's
 // value itself: a copy in a variable would lie in scratch memory without optimisation, and come back

@@ -121,6 +121,11 @@ class Manifest(unittest.TestCase):
             for instance in DECODE_INSTANCES
         }
         self.assertEqual({name for name in names if name.startswith("attention_decode_")}, expected)
+        expected = {
+            f"attention_backward_{name}"
+            for name in ("bf16_prepare", "fp16_prepare", "bf16_convert", "fp16_convert", "sinks")
+        }
+        self.assertEqual({name for name in names if name.startswith("attention_backward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}
         self.assertEqual(len(objects), len(names))
 

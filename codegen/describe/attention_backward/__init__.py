@@ -1,0 +1,30 @@
+"""attention_backward: arguments, functional key, head-dim classes and the families of instances, best first.
+
+A new variant is one more value in a family's lists, and its code in kernels/attention_backward/; a new family is one more file.
+"""
+
+from ..model import Operator, Table
+from . import general, passes
+from .arguments import ARGUMENTS
+from .keys import KEY_FIELDS, PASSES
+
+_FAMILIES = (passes, general)
+
+
+def _instances(arch):
+    if arch != "gfx950":  # 32x32x16 matrix instructions, ds_read_tr and 16-byte copies to LDS
+        return ()
+    return tuple(instance for family in _FAMILIES for instance in family.instances())
+
+
+OPERATOR = Operator(
+    name="attention_backward",
+    grid_rule="linear_tiles",
+    arguments=ARGUMENTS,
+    key_fields=KEY_FIELDS,
+    instances=_instances,
+    tables=(
+        Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
+        Table("passes", "X(name, number) of what a call launches.", tuple(PASSES.items())),
+    ),
+)

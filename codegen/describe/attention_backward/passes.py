@@ -1,0 +1,30 @@
+"""The passes that only move memory: `prepare`, `sinks` and `convert`, for every head dim and any strides."""
+
+from ..model import DTYPES, Instance
+from .keys import ELEMENTS, LENGTHS, PASSES
+
+_ROWS = 128  # of a work-group: kRowsOfPlaneTile of kernels/attention_backward/planes.hip.h
+
+
+def _instance(pass_name, dtype, rows, block, waves_per_simd, align_bytes):
+    of_dtype = f"_{dtype}" if dtype else ""
+    return Instance(
+        name=f"attention_backward{of_dtype}_{pass_name}",
+        header=f"attention_backward/attention_backward_{pass_name}.hip.h",
+        entry=f"attention_backward_{pass_name}<{ELEMENTS[dtype]}>" if dtype else f"gradient_of_{pass_name}",
+        key=(("dtype", DTYPES[dtype] if dtype else 0), ("pass", PASSES[pass_name])),
+        preference=0,
+        align_bytes=align_bytes,
+        block=(block, 1, 1),
+        tile=(rows, 0, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=waves_per_simd,
+        seq_q=LENGTHS,
+        seq_k=LENGTHS,
+    )
+
+
+def instances():
+    return tuple(
+        _instance(pass_name, dtype, _ROWS, 256, 8, 2) for dtype in ELEMENTS for pass_name in ("prepare", "convert")
+    ) + (_instance("sinks", None, 1, 1024, 4, 1),)

@@ -1,0 +1,48 @@
+// attention_backward, after `fused`: dq = scale * dq_accumulator, rounded to dq's type, in its strides; 0 for rows that see no
+// key, whose accumulator nobody wrote. It reads and writes each element once and is bound by that.
+//
+// A work-group has 128 rows of one plane, as in `prepare`.
+#pragma once
+
+#include "attention_backward/attention_backward_prepare.hip.h"
+
+namespace flydsl::kernels {
+
+template <class Element>
+FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backward_kernarg &) {
+  const Arguments a = fresh_arguments();
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  const u32 number =
+      __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
+  const u32 planes = static_cast<u32>(a->heads_q * (a->cu_seqlens_q ? 1 : a->batches));
+  if (number / a->row_tiles >= planes) return;
+  const PlaneTile tile(number);
+
+  const i32 head_dim = a->head_dim_qk;
+  const u32 groups = static_cast<u32>(head_dim + 7) / 8;
+  u32 parts = 1;
+  while (parts < groups && parts < 32) parts *= 2;
+  const u32 part = item & (parts - 1), rows_at_once = kPrepareItems / parts;
+  for (u32 row = item / parts; row < kRowsOfPlaneTile; row += rows_at_once) {
+    const i32 of_sequence = tile.first + static_cast<i32>(row);
+    if (!tile.has(of_sequence)) continue;
+    const bool takes_part = tile.sees_keys(of_sequence);
+    const auto from =
+        (global_ptr<const float>)a->dq_accumulator + (tile.plane_row + row) * a->dq_accumulator_stride;
+    const auto to = (global_ptr<char>)a->dq + 2 * tile.offset(a->dq_stride_b, a->dq_stride_h,
+                                                              of_sequence, a->dq_stride_s);
+    for (i32 column = static_cast<i32>(part) * 8; column < head_dim; column += parts * 8) {
+      f32x4 x[2] = {};
+      if (takes_part) {
+        // Rows there are padded to the class's head dim.
+        x[0] = *(global_ptr<const f32x4>)(from + column) * a->scale;
+        x[1] = *(global_ptr<const f32x4>)(from + column + 4) * a->scale;
+      }
+      store_elements(to, column, head_dim,
+                     u32x4{round_pair<Element>(x[0][0], x[0][1]), round_pair<Element>(x[0][2], x[0][3]),
+                           round_pair<Element>(x[1][0], x[1][1]), round_pair<Element>(x[1][2], x[1][3])});
+    }
+  }
+}
+
+}  // namespace flydsl::kernels
