@@ -35,6 +35,11 @@ FLYDSL_DEVICE void copy_b128(lds_ptr<char> to, global_ptr<const char> from) {
   __builtin_amdgcn_global_load_lds((global_ptr<void>)from, (lds_ptr<void>)to, 16, offset, 0);
 }
 
+// The same with 4 bytes a lane, which land at to + 4 l.
+FLYDSL_DEVICE void copy_b32(lds_ptr<char> to, global_ptr<const char> from) {
+  __builtin_amdgcn_global_load_lds((global_ptr<void>)from, (lds_ptr<void>)to, 4, 0, 0);
+}
+
 // Waits until this wave's memory loads, copies to LDS among them, have landed. The encoding is
 // vmcnt(0), other counters at their maximum (gfx9: vmcnt in bits 3:0 and 15:14).
 FLYDSL_DEVICE void wait_for_copies() {

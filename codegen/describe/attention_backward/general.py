@@ -1,4 +1,7 @@
-"""One instance a head-dim class, element type and pass with every feature."""
+"""One instance a head-dim class, element type and pass with every feature (attention_backward_gradients.hip.h)."""
+
+from ..model import Instance
+from .keys import ELEMENTS, LENGTHS, key
 
 # (D, Dv) of the classes, best first: a problem belongs to the first that holds it, and its head dims are padded with
 # zeros inside the kernel.
@@ -13,7 +16,31 @@ CLASSES = (
     (224, 224),
     (256, 256),
 )
+# pass -> (rows, keys) of a step: those of a work-group, and those that it meets.
+TILES = {"keys": (64, 128), "queries": (128, 64)}
+
+
+def dims_of(head_dim_qk, head_dim_v):
+    return f"d{head_dim_qk}" if head_dim_qk == head_dim_v else f"d{head_dim_qk}x{head_dim_v}"
+
+
+def _instance(dtype, dims, pass_name):
+    rows, keys = TILES[pass_name]
+    return Instance(
+        name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_general_m{rows}n{keys}",
+        header="attention_backward/attention_backward_gradients.hip.h",
+        entry=f"attention_backward_general<{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}, Pass::{pass_name}>",
+        key=key(dtype, *dims, pass_name, general=1),
+        preference=0,
+        align_bytes=2,
+        block=(256, 1, 1),
+        tile=(rows, keys, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=1,
+        seq_q=LENGTHS,
+        seq_k=LENGTHS,
+    )
 
 
 def instances():
-    return ()
+    return tuple(_instance(dtype, dims, pass_name) for dtype in ELEMENTS for dims in CLASSES for pass_name in TILES)

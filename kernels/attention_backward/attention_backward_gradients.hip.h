@@ -1,0 +1,260 @@
+// attention_backward's passes over keys (dk and dv) and over queries (dq): a work-group owns 32 rows a wave of one of them
+// and meets the others in tiles of 64, whose scores it computes again (Dao et al. 2022, FlashAttention, appendix B).
+// Rules of the result: include/flydsl_aot/attention_backward.h.
+//
+// A lane owns one row, a column of the score products S and dP; its gradients are a column of the transposed gradients:
+//
+//   pass keys     S = Q K^T    dP = dO V^T     dV^T += dO^T P     dK^T += Q^T dS
+//   pass queries  S^T = K Q^T  dP^T = V dO^T                      dQ^T += K^T dS^T
+//
+// The accumulators of the score products hold the others in the order in which the transposed reads of a tile bring them,
+// so that weights and derivatives feed the second products from registers. Own operands stay in registers; a tile is
+// read from LDS along its rows for the score products and along its columns for the gradients.
+#pragma once
+
+#include "attention_backward/exact.hip.h"
+#include "attention_backward/own_operand.hip.h"
+#include "attention_backward/staging.hip.h"
+#include "attention_backward/weights.hip.h"
+#include "attention_forward/outputs.hip.h"
+#include "common/mfma.hip.h"
+
+namespace flydsl::kernels {
+
+constexpr i32 kOwnOfWave = 32;
+constexpr i32 kOwnOfWorkGroup = 4 * kOwnOfWave;
+
+// use(n, fragment(n)) for n < count, each fragment read some products before its use.
+template <int count, class Fragment, class Use>
+FLYDSL_DEVICE void each_fragment(const Fragment &fragment, const Use &use) {
+  constexpr int ahead = kFragmentsAhead;
+  u32x4 held[ahead + 1];
+#pragma unroll
+  for (int n = 0; n < ahead; ++n) {
+    if (n < count) held[n] = fragment(n);
+  }
+#pragma unroll
+  for (int n = 0; n < count; ++n) {
+    if (n + ahead < count) held[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
+    fragment_slot();
+    use(n, held[n % (ahead + 1)]);
+    fragment_slot();
+  }
+}
+
+template <class Element, int head_dim_qk, int head_dim_v, Pass pass, bool general>
+struct GradientWave {
+  using Tile1 = TwoWayTile<head_dim_qk>;
+  using Tile2 = TwoWayTile<head_dim_v>;
+  // Keys have both gradients to accumulate: the largest classes leave registers for one operand only.
+  using Own1 = OwnOperand<head_dim_qk / 16, false>;
+  using Own2 = OwnOperand<head_dim_v / 16, pass == Pass::keys && (head_dim_qk + head_dim_v > 400)>;
+  const Work<pass> &work;
+  u32 lane;
+  i32 first_own, own;  // of the wave, of the lane
+  Range seen_by_any, seen_by_all, seen_by_lane;
+  float c;
+  Own1 own_1;
+  Own2 own_2;
+  f32x16 sum_1[head_dim_qk / 32] = {}, sum_2[head_dim_v / 32] = {};
+  float own_lse = 0.0f, own_delta = 0.0f;
+
+  FLYDSL_DEVICE GradientWave(const Work<pass> &work, u32 wave, u32 lane, lds_ptr<char> own_of_group)
+      : work(work),
+        lane(lane),
+        c(signed_scale_log2()),
+        own_1(nullptr, lane),
+        own_2(own_of_group + wave * Own2::lds_bytes, lane) {
+    first_own = work.first_own + static_cast<i32>(wave) * kOwnOfWave;
+    own = first_own + static_cast<i32>(lane % 32);
+    seen_by_lane = work.others_of(own);
+    const Range of_first = work.others_of(first_own),
+                of_last = work.others_of(first_own + kOwnOfWave - 1);
+    seen_by_any = {of_first.first, of_last.last};
+    seen_by_all = {of_last.first, of_first.last};
+  }
+
+  FLYDSL_DEVICE void load_own() {
+    const i32 row = work.real_own(own);
+    own_1.template load<!general>(work.own_row_1(row), fresh_arguments()->head_dim_qk, lane);
+    own_2.template load<!general>(work.own_row_2(row), fresh_arguments()->head_dim_v, lane);
+    if constexpr (pass == Pass::queries) {
+      own_lse = work.lse_of_rows()[own];
+      own_delta = work.delta_of_rows()[own];
+    }
+  }
+
+  // The others of a half tile, from `first_other` on.
+  FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile) {
+    // Other waves of the work-group may meet others of which this one sees none.
+    const i32 last_other = first_other + 31;
+    if (first_other > seen_by_any.last || last_other < seen_by_any.first) return;
+    const bool masked = first_other < seen_by_all.first || last_other > seen_by_all.last;
+    const i32 first_of_lane = first_other + static_cast<i32>(lane / 32 * 4);
+    const Range visible = {seen_by_lane.first - first_of_lane, seen_by_lane.last - first_of_lane};
+
+    f32x16 s, dp;
+    score_products(typename Tile1::Rows(tile.tile_1, lane), half, own_1, s);
+    score_products(typename Tile2::Rows(tile.tile_2, lane), half, own_2, dp);
+    u32x4 p[2], ds[2];
+    if constexpr (pass == Pass::keys) {
+      const u32 at = 4 * (32 * static_cast<u32>(half) + lane / 32 * 4);
+      weigh(TileRows{tile.lse + at, tile.delta + at}, first_of_lane, masked, visible, s, dp, p, ds);
+      const typename Tile2::Columns columns(tile.tile_2, lane);
+      accumulate(columns, half, p, sum_2);
+    } else {
+      weigh(LaneRow{own_lse, own_delta}, first_of_lane, masked, visible, s, dp, p, ds);
+    }
+    const typename Tile1::Columns columns(tile.tile_1, lane);
+    accumulate(columns, half, ds, sum_1);
+  }
+
+  FLYDSL_DEVICE void store() {
+    u32 exact_rows = untrusted_rows();
+    const bool write = own < work.own_count() && !(exact_rows >> lane % 32 & 1);
+    const float scale = fresh_arguments()->scale;
+    if constexpr (pass == Pass::keys) {
+      store_gradient(fresh_arguments()->dk, write, work.dk_row(own), fresh_arguments()->head_dim_qk,
+                     scale, sum_1);
+      store_gradient(fresh_arguments()->dv, write, work.dv_row(own), fresh_arguments()->head_dim_v,
+                     general ? fresh_arguments()->dropout_scale : 1.0f, sum_2);
+    } else {
+      store_gradient(fresh_arguments()->dq, write, work.dq_row(own), fresh_arguments()->head_dim_qk,
+                     scale, sum_1);
+    }
+#pragma unroll 1
+    for (; FLYDSL_UNLIKELY(exact_rows != 0); exact_rows &= exact_rows - 1)
+      exact_gradients<Element, head_dim_qk, head_dim_v, general>(
+          work, first_own + __builtin_ctz(exact_rows), lane);
+  }
+
+ private:
+  template <class Rows, int steps, bool in_lds>
+  FLYDSL_DEVICE void score_products(const Rows &rows, i32 half,
+                                    const OwnOperand<steps, in_lds> &own, f32x16 &s) const {
+    each_fragment<steps>([&](int n) { return rows(half, n); },
+                         [&](int n, u32x4 fragment) {
+                           s = mfma_32x32x16<Element>(fragment, own(n), n == 0 ? f32x16{} : s);
+                         });
+  }
+  template <class Columns, int blocks>
+  FLYDSL_DEVICE void accumulate(const Columns &columns, i32 half, const u32x4 (&weights)[2],
+                                f32x16 (&sum)[blocks]) const {
+    each_fragment<2 * blocks>([&](int n) { return columns(2 * half + n / blocks, n % blocks); },
+                              [&](int n, u32x4 fragment) {
+                                sum[n % blocks] = mfma_32x32x16<Element>(
+                                    fragment, weights[n / blocks], sum[n % blocks]);
+                              });
+  }
+  template <class Rows>
+  FLYDSL_DEVICE void weigh(const Rows &rows, i32 first_of_lane, bool masked, Range visible,
+                           f32x16 &s, f32x16 &dp, u32x4 (&p)[2], u32x4 (&ds)[2]) const {
+    if constexpr (general) {
+      f32x16 slopes;
+      const TilePairs<pass> pairs = {own, first_of_lane};
+      if (general_weights<Element>(work, pairs, rows, masked, visible, s, dp, slopes, p))
+        dp *= slopes;
+      // What is hidden, or has lost its weight, stays 0 whatever its slope is.
+      round_all<Element>(dp, ds);
+    } else if (masked) {
+      plain_weights<Element, true>(c, rows, visible, s, dp, p, ds);
+    } else {
+      plain_weights<Element, false>(c, rows, visible, s, dp, p, ds);
+    }
+  }
+
+  // The slow path has to compute rows with a gradient that is not finite again, a bit each.
+  FLYDSL_DEVICE u32 untrusted_rows() const {
+    // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
+    float probe = 0.0f;
+    probe_all(sum_1, probe);
+    if constexpr (pass == Pass::keys) probe_all(sum_2, probe);
+    const u64 distrust = ballot(own < work.own_count() && !(probe == 0.0f));
+    return static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
+  }
+  template <int blocks>
+  static FLYDSL_DEVICE void probe_all(const f32x16 (&sum)[blocks], float &probe) {
+#pragma unroll
+    for (const f32x16 &block : sum) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) probe = fma(block[i], 0.0f, probe);
+    }
+  }
+  template <int blocks>
+  FLYDSL_DEVICE void store_gradient(const void *tensor, bool write, global_ptr<char> row,
+                                    i32 head_dim, float factor, const f32x16 (&sum)[blocks]) const {
+    u32x4 pieces[2 * blocks];
+    pieces_of_row<Element>(factor, sum, pieces);
+    if (!tensor || !write) return;
+    const i32 first = static_cast<i32>(computed_here(lane / 32 * 8));
+#pragma unroll
+    for (int piece = 0; piece < 2 * blocks; ++piece) {
+      if constexpr (general) {
+        store_elements(row, 16 * piece + first, head_dim, pieces[piece]);
+      } else {
+        if (piece < 2 * blocks - 2 || 16 * piece + first < head_dim)
+          store_16_bytes(row + 2 * (16 * piece + first), pieces[piece]);
+      }
+    }
+  }
+};
+
+// The tiles of the others that a work-group meets: those of the first head, then those of the next.
+template <Pass pass>
+struct Steps {
+  Work<pass> &work;
+  i32 first_tile, end_tile, tile;
+  u32 head = 0;
+
+  FLYDSL_DEVICE explicit Steps(Work<pass> &work) : work(work) {
+    const Range others = work.others_of(work.first_own, work.first_own + kOwnOfWorkGroup - 1);
+    tile = first_tile = others.first / kRowsOfTile;
+    end_tile = others.last < others.first ? first_tile : others.last / kRowsOfTile + 1;
+    work.take_head(0);
+  }
+  FLYDSL_DEVICE bool empty() const { return first_tile == end_tile; }
+  // To the next one; false if there is none.
+  FLYDSL_DEVICE bool advance() {
+    if (++tile < end_tile) return true;
+    if (pass == Pass::queries || head + 1 == work.heads()) return false;
+    tile = first_tile;
+    work.take_head(++head);
+    return true;
+  }
+};
+
+// One LDS buffer, two barriers a step; any alignment, any feature.
+template <class Element, int head_dim_qk, int head_dim_v, Pass pass>
+FLYDSL_DEVICE void attention_backward_general(const flydsl_aot_attention_backward_kernarg &) {
+  FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
+  using Wave = GradientWave<Element, head_dim_qk, head_dim_v, pass, true>;
+  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
+  const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
+                             (lds_ptr<char>)delta};
+
+  Work<pass> work;
+  if (!find_work(work, kOwnOfWorkGroup)) return;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  Steps<pass> steps(work);
+  Wave wave(work, uniform(item / kWaveLanes), item % kWaveLanes, (lds_ptr<char>)own);
+  if (!steps.empty()) {
+    wave.load_own();
+    Stager<pass, head_dim_qk, head_dim_v, Staging::staged> stager(work, item);
+#pragma unroll 1
+    do {
+      stager.begin(steps.tile);
+      barrier();  // the previous tile has been read
+      stager.write(places);
+      barrier();
+#pragma unroll 1
+      for (i32 half = 0; half < 2; ++half)
+        wave.compute(half, steps.tile * kRowsOfTile + 32 * half, places);
+    } while (steps.advance());
+  }
+  wave.store();
+}
+
+}  // namespace flydsl::kernels
