@@ -12,6 +12,11 @@
 
 namespace flydsl {
 
+// Whether instances for head dims below their class's take this one.
+inline bool is_nearly(int64_t head_dim, int64_t of_class) {
+  return head_dim % 8 == 0 && of_class - head_dim < 32;
+}
+
 // Limit of sizes that the headers state.
 constexpr int64_t kMaxAttentionSize = int64_t{1} << 30;
 
@@ -55,6 +60,28 @@ inline void set_per_head(const flydsl_aot_tensor &tensor, const float **data, in
   *head = walked_stride(tensor, tensor.rank - 1);
 }
 
+// Of a tensor with batch, head and sequence axes and `inner` more; a packed one has no batch axis.
+inline void set_strides(const flydsl_aot_tensor &tensor, int inner, int64_t *batch, int64_t *head,
+                        int64_t *seq) {
+  const int packed = 3 + inner - tensor.rank;
+  *batch = packed ? 0 : walked_stride(tensor, 0);
+  *head = walked_stride(tensor, 1 - packed);
+  *seq = walked_stride(tensor, 2 - packed);
+}
+
+inline const int32_t *numbers(const flydsl_aot_tensor &tensor) {
+  return present(tensor) ? static_cast<const int32_t *>(tensor.data) : nullptr;
+}
+
+// The sign and the zero of the scale go into Q's bits, exactly, so that the kernel's scale is
+// positive and the running maximum may be taken over the raw products.
+template <class Kernarg>
+void set_scale(float scale, Kernarg *kernarg) {
+  kernarg->scale_log2 = scale_log2_of(scale);
+  kernarg->q_and = scale == 0 ? 0u : 0xffffffffu;
+  kernarg->q_xor = scale < 0 ? 0x80008000u : 0u;
+}
+
 template <class Params, class Kernarg>
 void set_mask(const Params &params, Kernarg *kernarg) {
   kernarg->window_left = window_bound(params.mask.left);
@@ -90,6 +117,41 @@ void set_score_terms(const Params &params, Kernarg *kernarg) {
     kernarg->sinks = static_cast<const float *>(sinks.data);
     kernarg->sinks_stride_h = walked_stride(sinks, 0);
   }
+}
+
+// Bias and boolean mask.
+template <class Params, class Kernarg>
+void set_terms_of_pairs(const Params &params, Kernarg *kernarg) {
+  const auto stride = [](const flydsl_aot_tensor &tensor, int axis) {
+    return walked_stride(tensor, axis);
+  };
+  if (const flydsl_aot_tensor &bias = params.bias; present(bias)) {
+    kernarg->bias = bias.data;
+    kernarg->bias_is_fp32 = bias.dtype == FLYDSL_AOT_FP32;
+    kernarg->bias_stride_b = stride(bias, 0);
+    kernarg->bias_stride_h = stride(bias, 1);
+    kernarg->bias_stride_q = stride(bias, 2);
+    kernarg->bias_stride_k = stride(bias, 3);
+  }
+  if (const flydsl_aot_tensor &visible = params.visible; present(visible)) {
+    kernarg->visible = visible.data;
+    kernarg->visible_stride_b = stride(visible, 0);
+    kernarg->visible_stride_h = stride(visible, 1);
+    kernarg->visible_stride_q = stride(visible, 2);
+    kernarg->visible_stride_k = stride(visible, 3);
+  }
+}
+
+// Without its outputs.
+template <class Params, class Kernarg>
+void set_dropout(const Params &params, Kernarg *kernarg) {
+  const double p = static_cast<double>(params.dropout_p);
+  kernarg->dropout_threshold = static_cast<uint32_t>(p * 0x1p32);
+  kernarg->dropout_scale = static_cast<float>(1 / (1 - p));
+  kernarg->dropout_seed = params.dropout_seed;
+  kernarg->dropout_offset = params.dropout_offset;
+  kernarg->dropout_seed_device = params.dropout_seed_device;
+  kernarg->dropout_offset_device = params.dropout_offset_device;
 }
 
 }  // namespace flydsl

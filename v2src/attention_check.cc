@@ -29,11 +29,11 @@ Status check_mask(const flydsl_aot_mask &mask) {
   return {};
 }
 
-Status check_required(std::initializer_list<const Operand *> operands) {
+Status check_required(std::initializer_list<const Operand *> operands, const char *names) {
   for (const Operand *operand : operands) {
     if (present(*operand->tensor)) continue;
-    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); q, k, v and out are required",
-                 operand->name);
+    return error(FLYDSL_AOT_INVALID_SHAPE, "%s is absent (rank 0); %s are required", operand->name,
+                 names);
   }
   return {};
 }

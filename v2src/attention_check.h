@@ -12,8 +12,8 @@ namespace flydsl {
 // Bounds not below -1, and an anchor wherever one of them is finite.
 Status check_mask(const flydsl_aot_mask &mask);
 
-// q, k, v and out are there.
-Status check_required(std::initializer_list<const Operand *> operands);
+// All operands are there; `names` says which they are.
+Status check_required(std::initializer_list<const Operand *> operands, const char *names);
 
 // Hq is a multiple of Hkv.
 Status check_heads(int64_t heads_q, int64_t heads_kv);

@@ -182,7 +182,7 @@ Status check_descales(const Params &params, const Operands &all, bool query) {
 
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
-  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}));
+  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}, "q, k, v and out"));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));

@@ -51,6 +51,9 @@ inline flydsl_aot_dtype element_type(const Params &params) {
 // Whether sequences may differ in length, which only the device knows.
 bool differing_lengths(const Params &params);
 
+// Which bounds hide a key of some query, or may: 0 none, 1 the right one, 2 the left one too.
+uint64_t bounds_of(const Params &params, const Sizes &sizes);
+
 // Whether scores are more than scale * q . k, or a sink takes part.
 bool has_score_terms(const Params &params);
 
@@ -61,6 +64,15 @@ struct Problem : Sizes {
   select::Problem key;
 };
 Problem describe(const Params &params);
+
+// Rows of sequences of one length, or of different ones, which only the device knows, to be cut into tiles.
+struct SequenceTiles {
+  int64_t longest, total;  // total: of a packed tensor
+  int64_t batches, heads;
+  uint32_t rows_of_tile;
+  bool packed, differing;
+};
+Status tiles_of_sequences(const SequenceTiles &what, LinearTiles *tiles);
 
 // The grid, for row tiles of so many rows.
 Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles);

@@ -22,11 +22,16 @@ constexpr const char *kPackedOutAxes[] = {"Hq", "total_q", "Dv"};
 constexpr const char *kPackedLseAxes[] = {"Hq", "total_q"};
 
 struct Operands {
-  Operand q, k, v, out, lse;
+  Operand q, k, v;
+  Operand written[2];  // out, lse
   bool has_lse;
   // Axes that q, out (and lse but for its last) or k, v lack in front: 1 when packed.
   int packed_q, packed_k;
   bool paged;
+
+  const Operand &out() const { return written[0]; }
+  const Operand &lse() const { return written[1]; }
+  Outputs outputs() const { return {written, has_lse ? 2u : 1u}; }
 };
 
 Operands operands_of(const Params &params) {
@@ -41,8 +46,8 @@ Operands operands_of(const Params &params) {
            k       ? kPackedValueAxes
            : paged ? kPagedValueAxes
                    : kValueAxes},
-          {"out", &params.out, q ? kPackedOutAxes : kOutAxes},
-          {"lse", &params.lse, q ? kPackedLseAxes : kLseAxes},
+          {{"out", &params.out, q ? kPackedOutAxes : kOutAxes},
+           {"lse", &params.lse, q ? kPackedLseAxes : kLseAxes}},
           present(params.lse),
           q,
           k,
@@ -54,17 +59,17 @@ Status check_shapes(const Operands &all) {
   FLYDSL_RETURN_IF_ERROR(check_shape(all.q, 4 - q));
   FLYDSL_RETURN_IF_ERROR(check_shape(all.k, 4 - k));
   FLYDSL_RETURN_IF_ERROR(check_shape(all.v, 4 - k));
-  FLYDSL_RETURN_IF_ERROR(check_shape(all.out, 4 - q));
-  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse, 3 - q));
+  FLYDSL_RETURN_IF_ERROR(check_shape(all.out(), 4 - q));
+  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_shape(all.lse(), 3 - q));
   if (!q && !k && !all.paged) FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kBatch, all.k, kBatch));
   FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, kDim - q, all.k, kDim - k));
   for (int axis = 0; axis <= kSeq - k; ++axis)
     FLYDSL_RETURN_IF_ERROR(check_same_size(all.k, axis, all.v, axis));
   for (int axis = 0; axis <= kSeq - q; ++axis)
-    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.out, axis));
-  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim - k, all.out, kDim - q));
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.out(), axis));
+  FLYDSL_RETURN_IF_ERROR(check_same_size(all.v, kDim - k, all.out(), kDim - q));
   for (int axis = 0; axis <= kSeq - q && all.has_lse; ++axis)
-    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse, axis));
+    FLYDSL_RETURN_IF_ERROR(check_same_size(all.q, axis, all.lse(), axis));
   return check_heads(all.q.tensor->sizes[kHead - q], all.k.tensor->sizes[kHead - k]);
 }
 
@@ -77,6 +82,41 @@ Status check_head_dim(const Sizes &sizes, bool has_lse) {
                "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
                static_cast<long long>(head_dim_qk), static_cast<long long>(head_dim_v),
                class_list().c_str());
+}
+
+Status check_layout(const Operands &all) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out()}) {
+    FLYDSL_RETURN_IF_ERROR(check_strides(*operand));
+    FLYDSL_RETURN_IF_ERROR(check_last_axis_contiguous(*operand));
+  }
+  FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(all.out()));
+  if (!all.has_lse) return {};
+  FLYDSL_RETURN_IF_ERROR(check_strides(all.lse()));
+  return check_no_self_overlap(all.lse());
+}
+
+Status check_memory(const Operands &all, bool query) {
+  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out()})
+    FLYDSL_RETURN_IF_ERROR(check_data(*operand, query));
+  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_data(all.lse(), query));
+  if (query) return {};
+  for (const Operand *input : {&all.q, &all.k, &all.v})
+    FLYDSL_RETURN_IF_ERROR(check_input_apart(all.outputs(), *input));
+  return all.has_lse ? check_no_overlap(all.lse(), all.out()) : Status();
+}
+
+Status check_workspace(const Params &params) {
+  if (params.workspace || params.workspace_bytes == 0) return {};
+  return error(FLYDSL_AOT_INVALID_WORKSPACE,
+               "workspace is NULL, but workspace_bytes is %llu (the query asks for 0)",
+               static_cast<unsigned long long>(params.workspace_bytes));
+}
+
+}  // namespace
+
+Status check_input_apart(Outputs outputs, const Operand &input) {
+  for (const Operand &output : outputs) FLYDSL_RETURN_IF_ERROR(check_no_overlap(output, input));
+  return {};
 }
 
 Status check_limits(const Sizes &sizes, bool nothing_to_do) {
@@ -97,45 +137,9 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
   return linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, kTileRows, &tiles);
 }
 
-Status check_layout(const Operands &all) {
-  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out}) {
-    FLYDSL_RETURN_IF_ERROR(check_strides(*operand));
-    FLYDSL_RETURN_IF_ERROR(check_last_axis_contiguous(*operand));
-  }
-  FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(all.out));
-  if (!all.has_lse) return {};
-  FLYDSL_RETURN_IF_ERROR(check_strides(all.lse));
-  return check_no_self_overlap(all.lse);
-}
-
-Status check_memory(const Params &params, const Operands &all, bool query) {
-  for (const Operand *operand : {&all.q, &all.k, &all.v, &all.out})
-    FLYDSL_RETURN_IF_ERROR(check_data(*operand, query));
-  if (all.has_lse) FLYDSL_RETURN_IF_ERROR(check_data(all.lse, query));
-  if (query) return {};
-  for (const Operand *input : {&all.q, &all.k, &all.v})
-    FLYDSL_RETURN_IF_ERROR(check_input_apart(params, *input));
-  return all.has_lse ? check_no_overlap(all.lse, all.out) : Status();
-}
-
-Status check_workspace(const Params &params) {
-  if (params.workspace || params.workspace_bytes == 0) return {};
-  return error(FLYDSL_AOT_INVALID_WORKSPACE,
-               "workspace is NULL, but workspace_bytes is %llu (the query asks for 0)",
-               static_cast<unsigned long long>(params.workspace_bytes));
-}
-
-}  // namespace
-
-Status check_input_apart(const Params &params, const Operand &input) {
-  const Operands all = operands_of(params);
-  FLYDSL_RETURN_IF_ERROR(check_no_overlap(all.out, input));
-  return all.has_lse ? check_no_overlap(all.lse, input) : Status();
-}
-
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
-  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}));
+  FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out()}, "q, k, v and out"));
   FLYDSL_RETURN_IF_ERROR(check_formats(params));
   FLYDSL_RETURN_IF_ERROR(check_shapes(all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));
@@ -148,12 +152,12 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
   FLYDSL_RETURN_IF_ERROR(check_workspace(params));
-  FLYDSL_RETURN_IF_ERROR(check_memory(params, all, query));
-  FLYDSL_RETURN_IF_ERROR(check_lengths_memory(params, query));
-  FLYDSL_RETURN_IF_ERROR(check_paging_memory(params, query));
-  FLYDSL_RETURN_IF_ERROR(check_scores(params, sizes, query));
-  FLYDSL_RETURN_IF_ERROR(check_descale(params, sizes, query));
-  return check_dropout(params, sizes, query);
+  FLYDSL_RETURN_IF_ERROR(check_memory(all, query));
+  FLYDSL_RETURN_IF_ERROR(check_lengths_memory(params, all.outputs(), query));
+  FLYDSL_RETURN_IF_ERROR(check_paging_memory(params, all.outputs(), query));
+  FLYDSL_RETURN_IF_ERROR(check_scores(params, sizes, all.outputs(), query));
+  FLYDSL_RETURN_IF_ERROR(check_descale(params, sizes, all.outputs(), query));
+  return check_dropout(params, sizes, all.outputs(), query);
 }
 
 }  // namespace flydsl::attention_forward

@@ -30,7 +30,7 @@ Status check_numbers(const Params &params) {
   return {};
 }
 
-Status check_kept(const Params &params, const Sizes &sizes, bool query) {
+Status check_kept(const Params &params, const Sizes &sizes, Outputs outputs, bool query) {
   const Operand kept = {"kept", &params.kept, kScoreAxes};
   if (params.kept.dtype != FLYDSL_AOT_BOOL) {
     return error(FLYDSL_AOT_INVALID_DTYPE, "kept is %s (number %d); it must be bool",
@@ -47,18 +47,18 @@ Status check_kept(const Params &params, const Sizes &sizes, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_strides(kept));
   FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(kept));
   FLYDSL_RETURN_IF_ERROR(check_data(kept, query));
-  return query ? Status() : check_input_apart(params, kept);
+  return query ? Status() : check_input_apart(outputs, kept);
 }
 
 }  // namespace
 
-Status check_dropout(const Params &params, const Sizes &sizes, bool query) {
+Status check_dropout(const Params &params, const Sizes &sizes, Outputs outputs, bool query) {
   if (!(params.dropout_p >= 0 && params.dropout_p < 1)) {
     return error(FLYDSL_AOT_INVALID_ARGUMENT, "dropout_p is %g; it must be at least 0 and below 1",
                  static_cast<double>(params.dropout_p));
   }
   FLYDSL_RETURN_IF_ERROR(check_numbers(params));
-  return present(params.kept) ? check_kept(params, sizes, query) : Status();
+  return present(params.kept) ? check_kept(params, sizes, outputs, query) : Status();
 }
 
 }  // namespace flydsl::attention_forward

@@ -43,7 +43,7 @@ Status check_formats(const Params &params) {
   return {};
 }
 
-Status check_descale(const Params &params, const Sizes &sizes, bool query) {
+Status check_descale(const Params &params, const Sizes &sizes, Outputs outputs, bool query) {
   const Descale all[] = {{"q_descale", &params.q_descale, "q", &params.q, sizes.batches,
                           sizes.heads_q, sizes.heads_kv},
                          {"k_descale", &params.k_descale, "k", &params.k, sizes.batches,
@@ -53,7 +53,7 @@ Status check_descale(const Params &params, const Sizes &sizes, bool query) {
   for (const Descale &descale : all) {
     if (!present(*descale.tensor)) continue;
     FLYDSL_RETURN_IF_ERROR(flydsl::check_descale(descale, query));
-    if (!query) FLYDSL_RETURN_IF_ERROR(check_input_apart(params, operand_of(descale)));
+    if (!query) FLYDSL_RETURN_IF_ERROR(check_input_apart(outputs, operand_of(descale)));
   }
   return {};
 }

@@ -83,11 +83,11 @@ Status check_lengths(const Params &params) {
                        present(params.cu_seqlens_k) || present(params.block_table));
 }
 
-Status check_lengths_memory(const Params &params, bool query) {
+Status check_lengths_memory(const Params &params, Outputs outputs, bool query) {
   for (const auto &[operand, size] : lengths_of(params, 0)) {
     if (!present(*operand.tensor)) continue;
     FLYDSL_RETURN_IF_ERROR(check_data(operand, query));
-    if (!query) FLYDSL_RETURN_IF_ERROR(check_input_apart(params, operand));
+    if (!query) FLYDSL_RETURN_IF_ERROR(check_input_apart(outputs, operand));
   }
   return {};
 }

@@ -30,10 +30,10 @@ Status check_paging(const Params &params) {
   return check_paged_keys(params.seqused_k, params.k);
 }
 
-Status check_paging_memory(const Params &params, bool query) {
+Status check_paging_memory(const Params &params, Outputs outputs, bool query) {
   if (!present(params.block_table)) return {};
   FLYDSL_RETURN_IF_ERROR(check_data(table_of(params), query));
-  return query ? Status() : check_input_apart(params, table_of(params));
+  return query ? Status() : check_input_apart(outputs, table_of(params));
 }
 
 }  // namespace flydsl::attention_forward

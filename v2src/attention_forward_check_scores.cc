@@ -30,15 +30,15 @@ Status check_sizes(const Operand &operand, const int64_t *sizes) {
   return {};
 }
 
-Status check_memory(const Params &params, const Operand &operand, bool query) {
+Status check_memory(Outputs outputs, const Operand &operand, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_strides(operand));
   FLYDSL_RETURN_IF_ERROR(check_data(operand, query));
-  return query ? Status() : check_input_apart(params, operand);
+  return query ? Status() : check_input_apart(outputs, operand);
 }
 
 }  // namespace
 
-Status check_scores(const Params &params, const Sizes &sizes, bool query) {
+Status check_scores(const Params &params, const Sizes &sizes, Outputs outputs, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_softcap(params.softcap));
   const int64_t score_sizes[] = {sizes.batches, sizes.heads_q, sizes.seq_q, sizes.seq_k};
   if (present(params.bias)) {
@@ -46,14 +46,14 @@ Status check_scores(const Params &params, const Sizes &sizes, bool query) {
     FLYDSL_RETURN_IF_ERROR(check_dtype(bias, FLYDSL_AOT_FP32, params.out.dtype));
     FLYDSL_RETURN_IF_ERROR(check_shape(bias, 4));
     FLYDSL_RETURN_IF_ERROR(check_sizes(bias, score_sizes));
-    FLYDSL_RETURN_IF_ERROR(check_memory(params, bias, query));
+    FLYDSL_RETURN_IF_ERROR(check_memory(outputs, bias, query));
   }
   if (present(params.visible)) {
     const Operand visible = {"visible", &params.visible, kScoreAxes};
     FLYDSL_RETURN_IF_ERROR(check_dtype(visible, FLYDSL_AOT_BOOL, FLYDSL_AOT_BOOL));
     FLYDSL_RETURN_IF_ERROR(check_shape(visible, 4));
     FLYDSL_RETURN_IF_ERROR(check_sizes(visible, score_sizes));
-    FLYDSL_RETURN_IF_ERROR(check_memory(params, visible, query));
+    FLYDSL_RETURN_IF_ERROR(check_memory(outputs, visible, query));
   }
   if (present(params.alibi_slopes)) {
     const bool per_batch = params.alibi_slopes.rank == 2;
@@ -62,14 +62,14 @@ Status check_scores(const Params &params, const Sizes &sizes, bool query) {
     FLYDSL_RETURN_IF_ERROR(check_dtype(slopes, FLYDSL_AOT_FP32, FLYDSL_AOT_FP32));
     FLYDSL_RETURN_IF_ERROR(check_shape(slopes, per_batch ? 2 : 1));
     FLYDSL_RETURN_IF_ERROR(check_sizes(slopes, score_sizes + (per_batch ? 0 : 1)));
-    FLYDSL_RETURN_IF_ERROR(check_memory(params, slopes, query));
+    FLYDSL_RETURN_IF_ERROR(check_memory(outputs, slopes, query));
   }
   if (present(params.sinks)) {
     const Operand sinks = {"sinks", &params.sinks, kHeadAxes};
     FLYDSL_RETURN_IF_ERROR(check_dtype(sinks, FLYDSL_AOT_FP32, FLYDSL_AOT_FP32));
     FLYDSL_RETURN_IF_ERROR(check_shape(sinks, 1));
     FLYDSL_RETURN_IF_ERROR(check_sizes(sinks, score_sizes + 1));
-    FLYDSL_RETURN_IF_ERROR(check_memory(params, sinks, query));
+    FLYDSL_RETURN_IF_ERROR(check_memory(outputs, sinks, query));
   }
   return {};
 }

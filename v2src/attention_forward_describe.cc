@@ -13,21 +13,18 @@ namespace {
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
 
-// Whether a bound hides a key of some query, or may. The first query sees the fewest keys to the right,
-// the last one the fewest to the left.
-bool left_hides(const Problem &problem) {
-  const flydsl_aot_mask &mask = problem.params->mask;
+// The first query sees the fewest keys to the right, the last one the fewest to the left.
+bool left_hides(const Params &params, const Sizes &sizes) {
+  const flydsl_aot_mask &mask = params.mask;
   if (mask.left == FLYDSL_AOT_UNLIMITED) return false;
   const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
-  return differing_lengths(*problem.params) ||
-         mask.left < (top_left ? problem.seq_q : problem.seq_k) - 1;
+  return differing_lengths(params) || mask.left < (top_left ? sizes.seq_q : sizes.seq_k) - 1;
 }
-bool right_hides(const Problem &problem) {
-  const flydsl_aot_mask &mask = problem.params->mask;
+bool right_hides(const Params &params, const Sizes &sizes) {
+  const flydsl_aot_mask &mask = params.mask;
   if (mask.right == FLYDSL_AOT_UNLIMITED) return false;
   const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
-  return differing_lengths(*problem.params) ||
-         mask.right < (top_left ? problem.seq_k : problem.seq_q) - 1;
+  return differing_lengths(params) || mask.right < (top_left ? sizes.seq_k : sizes.seq_q) - 1;
 }
 
 // Whether scores are more than a multiple of q . k, or a sink takes part.
@@ -49,11 +46,6 @@ bool needs_general_instance(const Params &params) {
   return mixed_dtypes || has_score_modifiers(params) || present(params.visible) ||
          params.dropout_p > 0 || params.dropout_seed_out || params.dropout_offset_out ||
          present(params.kept) || present(params.block_table);
-}
-
-// Whether instances that take head dims below their class's take this one.
-bool is_nearly(int64_t head_dim, int64_t of_class) {
-  return head_dim % 8 == 0 && of_class - head_dim < 32;
 }
 
 // Whether row tiles of 128 rows give each of 256 compute units the four work-groups that kernels of
@@ -79,7 +71,7 @@ void set_keys(const Problem &problem, select::Problem *key) {
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
   if (!needs_general_instance(*problem.params)) {
-    const uint64_t mask = left_hides(problem) ? 2 : right_hides(problem) ? 1 : 0;
+    const uint64_t mask = bounds_of(*problem.params, problem);
     const bool float8 = is_float8(*problem.params);
     if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v) {
       if (has_many_rows(problem)) keys[count++] = key_of(mask, false, float8, false, true);
@@ -99,6 +91,10 @@ void set_keys(const Problem &problem, select::Problem *key) {
 bool differing_lengths(const Params &params) {
   return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
          present(params.seqused_q) || present(params.seqused_k);
+}
+
+uint64_t bounds_of(const Params &params, const Sizes &sizes) {
+  return left_hides(params, sizes) ? 2 : right_hides(params, sizes) ? 1 : 0;
 }
 
 bool has_score_terms(const Params &params) {
@@ -152,18 +148,23 @@ Problem describe(const Params &params) {
   return problem;
 }
 
-Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles) {
-  const Params &params = *problem.params;
-  if (!differing_lengths(params))
-    return linear_tiles(problem.seq_q, problem.batches, problem.heads_q, tile_rows, tiles);
+Status tiles_of_sequences(const SequenceTiles &what, LinearTiles *tiles) {
+  if (!what.differing)
+    return linear_tiles(what.longest, what.batches, what.heads, what.rows_of_tile, tiles);
   // Tiles of all sequences together: the device finds out whose each is (unequal_order.hip.h). Of packed
   // ones each begins at most one tile more than its rows fill.
-  const int64_t rows = tile_rows;
-  int64_t all = problem.batches * ((problem.seq_q + rows - 1) / rows);  // checked: below 2^31
+  const int64_t rows = what.rows_of_tile;
+  int64_t all = what.batches * ((what.longest + rows - 1) / rows);  // checked: below 2^31
   // More sequences than that are not counted (kMostCounted, kernels/attention_forward/unequal_order.hip.h).
-  if (present(params.cu_seqlens_q) && problem.batches <= 4096)
-    all = std::min(all, problem.total_q / rows + problem.batches);
-  return linear_tiles(all * rows, 1, problem.heads_q, tile_rows, tiles);
+  if (what.packed && what.batches <= 4096) all = std::min(all, what.total / rows + what.batches);
+  return linear_tiles(all * rows, 1, what.heads, what.rows_of_tile, tiles);
+}
+
+Status tiles_of(const Problem &problem, uint32_t tile_rows, LinearTiles *tiles) {
+  const Params &params = *problem.params;
+  return tiles_of_sequences({problem.seq_q, problem.total_q, problem.batches, problem.heads_q,
+                             tile_rows, present(params.cu_seqlens_q), differing_lengths(params)},
+                            tiles);
 }
 
 }  // namespace flydsl::attention_forward

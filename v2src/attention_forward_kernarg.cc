@@ -7,27 +7,6 @@
 namespace flydsl::attention_forward {
 namespace {
 
-// Of a tensor with batch, head and sequence axes and `inner` more; a packed one has no batch axis.
-void set_strides(const flydsl_aot_tensor &tensor, int inner, int64_t *batch, int64_t *head,
-                 int64_t *seq) {
-  const int packed = 3 + inner - tensor.rank;
-  *batch = packed ? 0 : walked_stride(tensor, kBatch);
-  *head = walked_stride(tensor, kHead - packed);
-  *seq = walked_stride(tensor, kSeq - packed);
-}
-
-const int32_t *numbers(const flydsl_aot_tensor &tensor) {
-  return present(tensor) ? static_cast<const int32_t *>(tensor.data) : nullptr;
-}
-
-// The sign and the zero of the scale go into Q's bits, exactly, so that the kernel's scale is
-// positive and the running maximum may be taken over the raw products.
-void set_scale(float scale, Kernarg *kernarg) {
-  kernarg->scale_log2 = scale_log2_of(scale);
-  kernarg->q_and = scale == 0 ? 0u : 0xffffffffu;
-  kernarg->q_xor = scale < 0 ? 0x80008000u : 0u;
-}
-
 void set_formats(const Problem &problem, Kernarg *kernarg) {
   const Params &params = *problem.params;
   kernarg->q_format = format_of(params.q.dtype);
@@ -43,35 +22,7 @@ void set_formats(const Problem &problem, Kernarg *kernarg) {
       present(q_descale) && q_descale.sizes[q_descale.rank - 1] == problem.heads_kv;
 }
 
-void set_terms_of_pairs(const Params &params, Kernarg *kernarg) {
-  const auto stride = [](const flydsl_aot_tensor &tensor, int axis) {
-    return walked_stride(tensor, axis);
-  };
-  if (const flydsl_aot_tensor &bias = params.bias; present(bias)) {
-    kernarg->bias = bias.data;
-    kernarg->bias_is_fp32 = bias.dtype == FLYDSL_AOT_FP32;
-    kernarg->bias_stride_b = stride(bias, 0);
-    kernarg->bias_stride_h = stride(bias, 1);
-    kernarg->bias_stride_q = stride(bias, 2);
-    kernarg->bias_stride_k = stride(bias, 3);
-  }
-  if (const flydsl_aot_tensor &visible = params.visible; present(visible)) {
-    kernarg->visible = visible.data;
-    kernarg->visible_stride_b = stride(visible, 0);
-    kernarg->visible_stride_h = stride(visible, 1);
-    kernarg->visible_stride_q = stride(visible, 2);
-    kernarg->visible_stride_k = stride(visible, 3);
-  }
-}
-
-void set_dropout(const Params &params, Kernarg *kernarg) {
-  const double p = static_cast<double>(params.dropout_p);
-  kernarg->dropout_threshold = static_cast<uint32_t>(p * 0x1p32);
-  kernarg->dropout_scale = static_cast<float>(1 / (1 - p));
-  kernarg->dropout_seed = params.dropout_seed;
-  kernarg->dropout_offset = params.dropout_offset;
-  kernarg->dropout_seed_device = params.dropout_seed_device;
-  kernarg->dropout_offset_device = params.dropout_offset_device;
+void set_dropout_outputs(const Params &params, Kernarg *kernarg) {
   kernarg->dropout_seed_out = params.dropout_seed_out;
   kernarg->dropout_offset_out = params.dropout_offset_out;
   if (!present(params.kept)) return;
@@ -122,6 +73,7 @@ Kernarg kernarg_of(const Problem &problem, const LinearTiles &tiles) {
   set_score_terms(params, &kernarg);
   set_terms_of_pairs(params, &kernarg);
   set_dropout(params, &kernarg);
+  set_dropout_outputs(params, &kernarg);
   return kernarg;
 }
 
