@@ -13,100 +13,30 @@
 #pragma once
 
 #include "attention_backward/exact.hip.h"
-#include "attention_backward/own_operand.hip.h"
-#include "attention_backward/staging.hip.h"
-#include "attention_backward/weights.hip.h"
+#include "attention_backward/score_wave.hip.h"
 #include "attention_forward/outputs.hip.h"
-#include "common/mfma.hip.h"
 
 namespace flydsl::kernels {
 
-constexpr i32 kOwnOfWave = 32;
-constexpr i32 kOwnOfWorkGroup = 4 * kOwnOfWave;
-
-// use(n, fragment(n)) for n < count, each fragment read some products before its use.
-template <int count, class Fragment, class Use>
-FLYDSL_DEVICE void each_fragment(const Fragment &fragment, const Use &use) {
-  constexpr int ahead = kFragmentsAhead;
-  u32x4 held[ahead + 1];
-#pragma unroll
-  for (int n = 0; n < ahead; ++n) {
-    if (n < count) held[n] = fragment(n);
-  }
-#pragma unroll
-  for (int n = 0; n < count; ++n) {
-    if (n + ahead < count) held[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
-    fragment_slot();
-    use(n, held[n % (ahead + 1)]);
-    fragment_slot();
-  }
-}
-
 template <class Element, int head_dim_qk, int head_dim_v, Pass pass, bool general>
-struct GradientWave {
-  using Tile1 = TwoWayTile<head_dim_qk>;
-  using Tile2 = TwoWayTile<head_dim_v>;
-  // Keys have both gradients to accumulate: the largest classes leave registers for one operand only.
-  using Own1 = OwnOperand<head_dim_qk / 16, false>;
-  using Own2 = OwnOperand<head_dim_v / 16, pass == Pass::keys && (head_dim_qk + head_dim_v > 400)>;
-  const Work<pass> &work;
-  u32 lane;
-  i32 first_own, own;  // of the wave, of the lane
-  Range seen_by_any, seen_by_all, seen_by_lane;
-  float c;
-  Own1 own_1;
-  Own2 own_2;
+struct GradientWave : ScoreWave<Element, head_dim_qk, head_dim_v, pass, general> {
+  using Scores = ScoreWave<Element, head_dim_qk, head_dim_v, pass, general>;
+  using Scores::work, Scores::lane, Scores::own, Scores::first_own;
   f32x16 sum_1[head_dim_qk / 32] = {}, sum_2[head_dim_v / 32] = {};
-  float own_lse = 0.0f, own_delta = 0.0f;
 
-  FLYDSL_DEVICE GradientWave(const Work<pass> &work, u32 wave, u32 lane, lds_ptr<char> own_of_group)
-      : work(work),
-        lane(lane),
-        c(signed_scale_log2()),
-        own_1(nullptr, lane),
-        own_2(own_of_group + wave * Own2::lds_bytes, lane) {
-    first_own = work.first_own + static_cast<i32>(wave) * kOwnOfWave;
-    own = first_own + static_cast<i32>(lane % 32);
-    seen_by_lane = work.others_of(own);
-    const Range of_first = work.others_of(first_own),
-                of_last = work.others_of(first_own + kOwnOfWave - 1);
-    seen_by_any = {of_first.first, of_last.last};
-    seen_by_all = {of_last.first, of_first.last};
-  }
-
-  FLYDSL_DEVICE void load_own() {
-    const i32 row = work.real_own(own);
-    own_1.template load<!general>(work.own_row_1(row), fresh_arguments()->head_dim_qk, lane);
-    own_2.template load<!general>(work.own_row_2(row), fresh_arguments()->head_dim_v, lane);
-    if constexpr (pass == Pass::queries) {
-      own_lse = work.lse_of_rows()[own];
-      own_delta = work.delta_of_rows()[own];
-    }
-  }
+  using Scores::Scores;
 
   // The others of a half tile, from `first_other` on.
   FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile) {
-    // Other waves of the work-group may meet others of which this one sees none.
-    const i32 last_other = first_other + 31;
-    if (first_other > seen_by_any.last || last_other < seen_by_any.first) return;
-    const bool masked = first_other < seen_by_all.first || last_other > seen_by_all.last;
-    const i32 first_of_lane = first_other + static_cast<i32>(lane / 32 * 4);
-    const Range visible = {seen_by_lane.first - first_of_lane, seen_by_lane.last - first_of_lane};
-
-    f32x16 s, dp;
-    score_products(typename Tile1::Rows(tile.tile_1, lane), half, own_1, s);
-    score_products(typename Tile2::Rows(tile.tile_2, lane), half, own_2, dp);
-    u32x4 p[2], ds[2];
-    if constexpr (pass == Pass::keys) {
-      const u32 at = 4 * (32 * static_cast<u32>(half) + lane / 32 * 4);
-      weigh(TileRows{tile.lse + at, tile.delta + at}, first_of_lane, masked, visible, s, dp, p, ds);
-      const typename Tile2::Columns columns(tile.tile_2, lane);
-      accumulate(columns, half, p, sum_2);
-    } else {
-      weigh(LaneRow{own_lse, own_delta}, first_of_lane, masked, visible, s, dp, p, ds);
-    }
-    const typename Tile1::Columns columns(tile.tile_1, lane);
-    accumulate(columns, half, ds, sum_1);
+    if (!this->meets(first_other)) return;
+    u32x4 p[2], rounded[2];
+    f32x16 ds, slopes;
+    // What is hidden, or has lost its weight, stays 0 whatever its slope is.
+    if (this->derive(half, first_other, tile, p, ds, slopes)) ds *= slopes;
+    round_all<Element>(ds, rounded);
+    if constexpr (pass == Pass::keys)
+      accumulate(typename Scores::Tile2::Columns(tile.tile_2, lane), half, p, sum_2);
+    accumulate(typename Scores::Tile1::Columns(tile.tile_1, lane), half, rounded, sum_1);
   }
 
   FLYDSL_DEVICE void store() {
@@ -129,14 +59,6 @@ struct GradientWave {
   }
 
  private:
-  template <class Rows, int steps, bool in_lds>
-  FLYDSL_DEVICE void score_products(const Rows &rows, i32 half,
-                                    const OwnOperand<steps, in_lds> &own, f32x16 &s) const {
-    each_fragment<steps>([&](int n) { return rows(half, n); },
-                         [&](int n, u32x4 fragment) {
-                           s = mfma_32x32x16<Element>(fragment, own(n), n == 0 ? f32x16{} : s);
-                         });
-  }
   template <class Columns, int blocks>
   FLYDSL_DEVICE void accumulate(const Columns &columns, i32 half, const u32x4 (&weights)[2],
                                 f32x16 (&sum)[blocks]) const {
@@ -146,23 +68,6 @@ struct GradientWave {
                                     fragment, weights[n / blocks], sum[n % blocks]);
                               });
   }
-  template <class Rows>
-  FLYDSL_DEVICE void weigh(const Rows &rows, i32 first_of_lane, bool masked, Range visible,
-                           f32x16 &s, f32x16 &dp, u32x4 (&p)[2], u32x4 (&ds)[2]) const {
-    if constexpr (general) {
-      f32x16 slopes;
-      const TilePairs<pass> pairs = {own, first_of_lane};
-      if (general_weights<Element>(work, pairs, rows, masked, visible, s, dp, slopes, p))
-        dp *= slopes;
-      // What is hidden, or has lost its weight, stays 0 whatever its slope is.
-      round_all<Element>(dp, ds);
-    } else if (masked) {
-      plain_weights<Element, true>(c, rows, visible, s, dp, p, ds);
-    } else {
-      plain_weights<Element, false>(c, rows, visible, s, dp, p, ds);
-    }
-  }
-
   // The slow path has to compute rows with a gradient that is not finite again, a bit each.
   FLYDSL_DEVICE u32 untrusted_rows() const {
     // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
@@ -231,7 +136,8 @@ FLYDSL_DEVICE void attention_backward_general(const flydsl_aot_attention_backwar
   FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
   FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
   using Wave = GradientWave<Element, head_dim_qk, head_dim_v, pass, true>;
-  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Scores::Own2::lds_bytes)]
+      __attribute__((aligned(16)));
   const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
                              (lds_ptr<char>)delta};
 

@@ -41,10 +41,10 @@ FLYDSL_DEVICE bool sees(Range visible, int i) {
   return visible.first <= other_of_element(i) && other_of_element(i) <= visible.last;
 }
 
-// Problems without features. `masked`: not all pairs are visible.
+// Problems without features. `masked`: not all pairs are visible. `dp` becomes the derivative of the score.
 template <class Element, bool masked, class Rows>
 FLYDSL_DEVICE void plain_weights(float c, const Rows &rows, Range visible, f32x16 &s, f32x16 &dp,
-                                 u32x4 (&p)[2], u32x4 (&ds)[2]) {
+                                 u32x4 (&p)[2]) {
   f32x16 lse, delta;
   rows.lse(lse);
 #pragma unroll
@@ -59,7 +59,6 @@ FLYDSL_DEVICE void plain_weights(float c, const Rows &rows, Range visible, f32x1
     const float derivative = s[i] * (dp[i] - delta[i]);
     dp[i] = !masked || sees(visible, i) ? derivative : 0.0f;
   }
-  round_all<Element>(dp, ds);
 }
 
 // All others; `s` becomes the weight before dropout, `dp` the derivative of the score. True if they are to be multiplied by `slopes`.

@@ -129,7 +129,7 @@ class Manifest(unittest.TestCase):
             f"attention_backward_{dtype}_d{dims}_{name}"
             for dtype in ("bf16", "fp16")
             for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256")
-            for name in ("keys_general_m64n128", "queries_general_m128n64")
+            for name in ("keys_general_m64n128", "queries_general_m128n64", "bias_general_m64n128")
         }
         self.assertEqual({name for name in names if name.startswith("attention_backward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}

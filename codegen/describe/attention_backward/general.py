@@ -1,4 +1,5 @@
-"""One instance a head-dim class, element type and pass with every feature (attention_backward_gradients.hip.h)."""
+"""One instance a head-dim class, element type and pass with every feature (attention_backward_gradients.hip.h,
+attention_backward_bias.hip.h)."""
 
 from ..model import Instance
 from .keys import ELEMENTS, LENGTHS, key
@@ -17,7 +18,7 @@ CLASSES = (
     (256, 256),
 )
 # pass -> (rows, keys) of a step: those of a work-group, and those that it meets.
-TILES = {"keys": (64, 128), "queries": (128, 64)}
+TILES = {"keys": (64, 128), "queries": (128, 64), "bias": (64, 128)}
 
 
 def dims_of(head_dim_qk, head_dim_v):
@@ -26,10 +27,15 @@ def dims_of(head_dim_qk, head_dim_v):
 
 def _instance(dtype, dims, pass_name):
     rows, keys = TILES[pass_name]
+    parameters = f"{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}"
+    if pass_name == "bias":
+        header, entry = "bias", f"attention_backward_bias<{parameters}>"
+    else:
+        header, entry = "gradients", f"attention_backward_general<{parameters}, Pass::{pass_name}>"
     return Instance(
         name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_general_m{rows}n{keys}",
-        header="attention_backward/attention_backward_gradients.hip.h",
-        entry=f"attention_backward_general<{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}, Pass::{pass_name}>",
+        header=f"attention_backward/attention_backward_{header}.hip.h",
+        entry=entry,
         key=key(dtype, *dims, pass_name, general=1),
         preference=0,
         align_bytes=2,

@@ -1,0 +1,166 @@
+// attention_backward's pass for the gradient of the bias: derivatives of the scores, summed over the axes that it does not
+// have. A work-group computes 64 rows of 128 keys of dbias (or the sums of more), a wave 32 keys, a lane one; it walks over all
+// that is summed there, in one order, and keeps the sums in registers.
+#pragma once
+
+#include "attention_backward/score_wave.hip.h"
+
+namespace flydsl::kernels {
+
+// Where the work-group's part of dbias is. Its number counts keys first, then rows, heads, batches.
+struct BiasTile {
+  u32 batch, head;
+  i32 first_row, first_key;
+
+  FLYDSL_DEVICE bool find() {
+    const Arguments a = fresh_arguments();
+    u32 number = __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
+    first_key = static_cast<i32>(number % a->dbias_key_tiles) * kOwnOfWorkGroup;
+    number /= a->dbias_key_tiles;
+    first_row = static_cast<i32>(number % a->dbias_row_tiles) * kRowsOfTile;
+    number /= a->dbias_row_tiles;
+    head = number % static_cast<u32>(a->dbias_heads);
+    batch = number / static_cast<u32>(a->dbias_heads);
+    return batch < static_cast<u32>(a->dbias_batches);
+  }
+
+  // Of what is summed here.
+  FLYDSL_DEVICE u32 end_batch() const {
+    const Arguments a = fresh_arguments();
+    return a->dbias_batches == 1 ? static_cast<u32>(a->batches) : batch + 1;
+  }
+  FLYDSL_DEVICE u32 end_head() const {
+    const Arguments a = fresh_arguments();
+    return a->dbias_heads == 1 ? static_cast<u32>(a->heads_q) : head + 1;
+  }
+  FLYDSL_DEVICE i32 end_row(i32 rows) const {
+    return fresh_arguments()->dbias_rows == 1 ? rows : smaller(rows, first_row + kRowsOfTile);
+  }
+  FLYDSL_DEVICE i32 end_key(i32 keys) const {
+    return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key + kOwnOfWorkGroup);
+  }
+};
+
+template <class Element>
+FLYDSL_DEVICE void store_bias(const BiasTile &tile, i32 row, i32 key, float value) {
+  const Arguments a = fresh_arguments();
+  if (row >= a->dbias_rows || key >= a->dbias_keys) return;
+  const i64 at = tile.batch * a->dbias_stride_b + tile.head * a->dbias_stride_h +
+                 row * a->dbias_stride_q + key * a->dbias_stride_k;
+  if (a->dbias_is_fp32)
+    ((global_ptr<float>)a->dbias)[at] = value;
+  else
+    ((global_ptr<typename Element::scalar>)a->dbias)[at] =
+        static_cast<typename Element::scalar>(value);
+}
+
+// Over the 32 lanes of a half-wave.
+FLYDSL_DEVICE float sum_of_half_wave(float value, u32 lane) {
+  for (u32 mask = 1; mask < 32; mask *= 2) value += lane_xor(value, lane, mask);
+  return value;
+}
+
+// Sums of the lane's key, in elements as those of a score product.
+template <class Element>
+FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds_ptr<float> partial,
+                                   f32x16 (&sum)[2]) {
+  const Arguments args = fresh_arguments();
+  const i32 key = tile.first_key + static_cast<i32>(kOwnOfWave * wave + lane % 32);
+  const bool one_row = args->dbias_rows == 1, one_key = args->dbias_keys == 1;
+  if (one_row) {
+    float all = 0.0f;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) all += sum[half][i];
+    }
+    all = sum_of_halves(all);
+    if (!one_key) {
+      if (lane < 32) store_bias<Element>(tile, 0, key, all);
+      return;
+    }
+    sum[0] = 0.0f;
+    sum[1] = 0.0f;
+    sum[0][0] = lane < 32 ? all : 0.0f;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      const i32 row = 32 * half + other_of_element(i) + static_cast<i32>(lane / 32 * 4);
+      if (!one_key) {
+        store_bias<Element>(tile, tile.first_row + row, key, sum[half][i]);
+      } else {
+        const float of_keys = sum_of_half_wave(sum[half][i], lane);
+        if (lane % 32 == 0) partial[kRowsOfTile * static_cast<i32>(wave) + row] = of_keys;
+      }
+    }
+  }
+  if (!one_key) return;
+  barrier();
+  if (wave != 0) return;
+  float of_waves = 0.0f;
+  for (u32 i = 0; i < 4; ++i) of_waves += partial[kRowsOfTile * i + lane];
+  store_bias<Element>(tile, tile.first_row + static_cast<i32>(lane), 0, of_waves);
+}
+
+template <class Element, int head_dim_qk, int head_dim_v>
+FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_kernarg &) {
+  using Wave = ScoreWave<Element, head_dim_qk, head_dim_v, Pass::keys, true>;
+  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static float partial[4 * kRowsOfTile];
+  const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
+                             (lds_ptr<char>)delta};
+
+  BiasTile bias;
+  if (!bias.find()) return;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
+  const u32 wave_number = uniform(item / kWaveLanes), lane = item % kWaveLanes;
+  f32x16 sum[2] = {};
+
+  // (Ends are looked up anew in each round: kept, they would take more scalar registers than there are.)
+#pragma unroll 1
+  for (u32 batch = bias.batch; batch < bias.end_batch(); ++batch) {
+    Work<Pass::keys> work;
+    static_cast<Sequence &>(work) = sequence_of(batch);
+    work.batch = batch;
+#pragma unroll 1
+    for (u32 head = bias.head; head < bias.end_head(); ++head) {
+      work.head = head;
+      work.kv_head = head / static_cast<u32>(fresh_arguments()->heads_per_kv);
+#pragma unroll 1
+      for (i32 key = bias.first_key; key < bias.end_key(work.seq_k); key += kOwnOfWorkGroup) {
+        work.first_own = key;
+        const Range rows = work.others_of(key, key + kOwnOfWorkGroup - 1);
+        const i32 first_row = larger(bias.first_row, rows.first / kRowsOfTile * kRowsOfTile);
+        const i32 last_row = smaller(bias.end_row(work.seq_q) - 1, rows.last);
+        if (last_row < first_row) continue;
+        Wave wave(work, wave_number, lane, (lds_ptr<char>)own);
+        wave.load_own();
+        Stager<Pass::keys, head_dim_qk, head_dim_v, Staging::staged> stager(work, item);
+#pragma unroll 1
+        for (i32 row = first_row; row <= last_row; row += kRowsOfTile) {
+          stager.begin(row / kRowsOfTile);
+          barrier();  // the previous tile has been read
+          stager.write(places);
+          barrier();
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            u32x4 p[2];
+            f32x16 ds, slopes;
+            if (!wave.meets(row + 32 * half)) continue;
+            wave.derive(half, row + 32 * half, places, p, ds, slopes);
+            if (wave.own < work.seq_k) sum[half] += ds;  // lanes past the end repeat the last key
+          }
+        }
+      }
+    }
+  }
+  store_bias_tile<Element>(bias, wave_number, lane, (lds_ptr<float>)partial, sum);
+}
+
+}  // namespace flydsl::kernels
