@@ -26,9 +26,10 @@ FLYDSL_DEVICE void score_tile(const Keys &keys, const u32x4 (&q)[steps], f32x16 
 
 // The keys of this tile that the lane's row may see are first_key .. last_key, counted from the
 // lane's first.
-FLYDSL_DEVICE void mask_tile(i32 first_key, i32 last_key, f32x16 (&s)[2]) {
+template <int blocks>
+FLYDSL_DEVICE void mask_tile(i32 first_key, i32 last_key, f32x16 (&s)[blocks]) {
 #pragma unroll
-  for (int block = 0; block < 2; ++block) {
+  for (int block = 0; block < blocks; ++block) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
       const i32 key = 32 * block + 8 * (i / 4) + i % 4;
@@ -36,7 +37,8 @@ FLYDSL_DEVICE void mask_tile(i32 first_key, i32 last_key, f32x16 (&s)[2]) {
     }
   }
 }
-FLYDSL_DEVICE void mask_tile(i32 last_key, f32x16 (&s)[2]) {
+template <int blocks>
+FLYDSL_DEVICE void mask_tile(i32 last_key, f32x16 (&s)[blocks]) {
   mask_tile(0, last_key, s);
 }
 

@@ -32,14 +32,25 @@ struct RowState {
   float highest = -kInfinity;  // score; NaNs left out
 };
 
+// The largest score of a lane; NaNs left out.
+FLYDSL_DEVICE float largest_of(const f32x16 (&s)[2]) {
+  float top = larger(s[0][0], s[1][0]);
+#pragma unroll
+  for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
+  return top;
+}
+FLYDSL_DEVICE float largest_of(const f32x16 (&s)[1]) {
+  float top = s[0][0];
+#pragma unroll
+  for (int i = 1; i < 16; ++i) top = larger(top, s[0][i]);
+  return top;
+}
+
 // Turns scores into the B operands of O^T = V^T P^T (order of keys: TileLayout::v_lane).
 template <class Element, int blocks>
 FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x16 (&o)[blocks],
                               u32x4 (&p)[4]) {
-  float top = larger(s[0][0], s[1][0]);
-#pragma unroll
-  for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
-  top = max_of_halves(top);
+  const float top = max_of_halves(largest_of(s));
   row.highest = larger(row.highest, top);
 
   const bool exceeds = fma(top, c, -row.reference) > kHeadroom<Element>;
@@ -104,10 +115,7 @@ FLYDSL_DEVICE u64 exceeding_rows(float tile_sum) {
 template <class Element, int blocks>
 FLYDSL_DEVICE void move_reference(bool exceeds, const f32x16 (&s)[2], float c, RowState &row,
                                   f32x16 (&o)[blocks]) {
-  float top = larger(s[0][0], s[1][0]);
-#pragma unroll
-  for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
-  top = max_of_halves(top);
+  const float top = max_of_halves(largest_of(s));
   const float reference = exceeds ? fma(top, c, -kShift<Element>) : row.reference;
   const float factor = exp2(row.reference - reference);
   row.reference = reference;

@@ -98,8 +98,9 @@ class Manifest(unittest.TestCase):
             for mask in ("none", "causal")
         }
         expected |= {
-            f"attention_forward_{dtype}_d64_{mask}_alternating_m128n64"
+            f"attention_forward_{dtype}_d{dim}_{mask}_alternating_m128n{keys}"
             for dtype in ("bf16", "fp16")
+            for dim, keys in ((32, 64), (64, 64), (96, 32))
             for mask in ("none", "causal")
         }
         expected |= {

@@ -1,25 +1,25 @@
-"""Instances for many rows of head dim 64: two waves a SIMD whose matrix and vector phases take turns (alternating/)."""
+"""Instances for many rows of head dims up to 96: two waves a SIMD whose matrix and vector phases take turns (alternating/)."""
 
 from ..model import Instance
-from .keys import ELEMENTS, KEYS, LENGTHS, MASKS, key
+from .keys import ELEMENTS, LENGTHS, MASKS, key
 
-_HEAD_DIM = 64
+_KEYS = {32: 64, 64: 64, 96: 32}  # head dim -> of a tile
 _ROWS = 128
 # Of problems with many rows over all heads and sequences (v2src/attention_forward_describe.cc): mask -> rows of a
 # sequence from which they are faster.
 _FROM = {"none": 512, "causal": 1024}
 
 
-def _instance(dtype, mask):
+def _instance(dtype, head_dim, mask):
     return Instance(
-        name=f"attention_forward_{dtype}_d{_HEAD_DIM}_{mask}_alternating_m{_ROWS}n{KEYS}",
+        name=f"attention_forward_{dtype}_d{head_dim}_{mask}_alternating_m{_ROWS}n{_KEYS[head_dim]}",
         header="attention_forward/alternating/attention_forward_alternating.hip.h",
-        entry=f"alternating::attention_forward<{ELEMENTS[dtype]}, {_HEAD_DIM}, Mask::{mask}>",
-        key=key(dtype, _HEAD_DIM, _HEAD_DIM, mask=MASKS[mask], many_rows=1),
+        entry=f"alternating::attention_forward<{ELEMENTS[dtype]}, {head_dim}, Mask::{mask}>",
+        key=key(dtype, head_dim, head_dim, mask=MASKS[mask], many_rows=1),
         preference=0,
         align_bytes=16,
         block=(128, 1, 1),
-        tile=(_ROWS, KEYS, 0),
+        tile=(_ROWS, _KEYS[head_dim], 0),
         lds_dynamic_bytes=0,
         waves_per_simd=2,
         seq_q=(_FROM[mask], LENGTHS[1]),
@@ -28,4 +28,6 @@ def _instance(dtype, mask):
 
 
 def instances():
-    return tuple(_instance(dtype, mask) for dtype in ELEMENTS for mask in _FROM)
+    return tuple(
+        _instance(dtype, head_dim, mask) for dtype in ELEMENTS for head_dim in _KEYS for mask in _FROM
+    )

@@ -23,10 +23,10 @@ FLYDSL_DEVICE void by_now(u64 x) {
 // fp16 weights are then still below 65504. Where they overflow fp32 the row goes the slow path.
 
 // One half of a wave's rows: 32, a lane one, keys as in scores.hip.h.
-template <class Element>
+template <class Element, int key_blocks = 2>
 struct HalfTile {
-  f32x16 s[2];
-  u32x4 p[4];
+  f32x16 s[key_blocks];
+  u32x4 p[2 * key_blocks];
   float tile_sum = 0.0f;
   float reference = kNoReference, sum = 0.0f;
 
@@ -35,10 +35,7 @@ struct HalfTile {
     return s[e / 16][e % 16];
   }
   FLYDSL_DEVICE void set_reference(float c) {
-    float top = larger(s[0][0], s[1][0]);
-#pragma unroll
-    for (int i = 1; i < 16; ++i) top = larger(larger(top, s[0][i]), s[1][i]);
-    top = max_of_halves(top);
+    const float top = max_of_halves(largest_of(s));
     // No score, or only -inf: stays.
     if (fma(top, c, -reference) > 0.0f) reference = fma(top, c, -kShift<Element>);
   }
@@ -75,7 +72,7 @@ struct HalfTile {
     sum *= factor;
     tile_sum *= factor;
 #pragma unroll
-    for (int n = 0; n < 16; ++n)
+    for (int n = 0; n < 8 * key_blocks; ++n)
       p[n / 4][n % 4] =
           round_pair<Element>(s[n / 8][n % 8 * 2] * factor, s[n / 8][n % 8 * 2 + 1] * factor);
     return factor;
