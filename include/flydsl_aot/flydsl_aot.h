@@ -12,6 +12,7 @@
 #define FLYDSL_AOT_FLYDSL_AOT_H
 
 #include "flydsl_aot/archive.h"
+#include "flydsl_aot/attention_backward.h"
 #include "flydsl_aot/attention_decode.h"
 #include "flydsl_aot/attention_forward.h"
 #include "flydsl_aot/device.h"

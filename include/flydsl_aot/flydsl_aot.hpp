@@ -118,6 +118,14 @@ inline flydsl_aot_attention_decode_params attention_decode_params() {
   return params;
 }
 
+// Zeroed, with struct_size set and no mask.
+inline flydsl_aot_attention_backward_params attention_backward_params() {
+  flydsl_aot_attention_backward_params params{};
+  params.struct_size = sizeof params;
+  params.mask = no_mask();
+  return params;
+}
+
 struct Candidate {
   std::string kernel;
   std::string backend;
@@ -175,6 +183,26 @@ class Library {
   Status attention_forward_explain(const flydsl_aot_attention_forward_params &params,
                                    std::vector<Candidate> *candidates) const {
     return flydsl_aot_attention_forward_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status attention_backward(const flydsl_aot_attention_backward_params &params,
+                            void *stream) const {
+    return flydsl_aot_attention_backward(handle_, &params, stream);
+  }
+  Status attention_backward_prefetch(const flydsl_aot_attention_backward_params &params) const {
+    return flydsl_aot_attention_backward_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status attention_backward_query(const flydsl_aot_attention_backward_params &params,
+                                  flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_attention_backward_query(handle_, &params, result);
+  }
+  // Appends the candidates of every kernel of the call, best first.
+  Status attention_backward_explain(const flydsl_aot_attention_backward_params &params,
+                                    std::vector<Candidate> *candidates) const {
+    return flydsl_aot_attention_backward_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status attention_decode(const flydsl_aot_attention_decode_params &params, void *stream) const {

@@ -27,20 +27,23 @@ FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backwar
     const i32 of_sequence = tile.first + static_cast<i32>(row);
     if (!tile.has(of_sequence)) continue;
     const bool takes_part = tile.sees_keys(of_sequence);
-    const auto from =
-        (global_ptr<const float>)a->dq_accumulator + (tile.plane_row + row) * a->dq_accumulator_stride;
-    const auto to = (global_ptr<char>)a->dq + 2 * tile.offset(a->dq_stride_b, a->dq_stride_h,
-                                                              of_sequence, a->dq_stride_s);
+    const auto tile_of_32 = (global_ptr<const float>)a->dq_accumulator +
+                            (tile.plane_row + (row & ~31u)) * a->dq_accumulator_stride;
+    const auto to = (global_ptr<char>)a->dq +
+                    2 * tile.offset(a->dq_stride_b, a->dq_stride_h, of_sequence, a->dq_stride_s);
     for (i32 column = static_cast<i32>(part) * 8; column < head_dim; column += parts * 8) {
       f32x4 x[2] = {};
       if (takes_part) {
-        // Rows there are padded to the class's head dim.
-        x[0] = *(global_ptr<const f32x4>)(from + column) * a->scale;
-        x[1] = *(global_ptr<const f32x4>)(from + column + 4) * a->scale;
+        // Of a tile of 32 rows and the class's head dim, four columns of all rows are together: what lanes of
+        // `fused` hold of its products.
+        const auto from = tile_of_32 + 32 * column + 4 * (row % 32);
+        x[0] = *(global_ptr<const f32x4>)from * a->scale;
+        x[1] = *(global_ptr<const f32x4>)(from + 4 * 32) * a->scale;
       }
-      store_elements(to, column, head_dim,
-                     u32x4{round_pair<Element>(x[0][0], x[0][1]), round_pair<Element>(x[0][2], x[0][3]),
-                           round_pair<Element>(x[1][0], x[1][1]), round_pair<Element>(x[1][2], x[1][3])});
+      store_elements(
+          to, column, head_dim,
+          u32x4{round_pair<Element>(x[0][0], x[0][1]), round_pair<Element>(x[0][2], x[0][3]),
+                round_pair<Element>(x[1][0], x[1][1]), round_pair<Element>(x[1][2], x[1][3])});
     }
   }
 }

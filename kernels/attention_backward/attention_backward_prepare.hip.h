@@ -84,9 +84,9 @@ FLYDSL_DEVICE PartOfDelta part_of_delta(const PlaneTile &tile, i32 row, u32 part
                    2 * tile.offset(a->out_stride_b, a->out_stride_h, row, a->out_stride_s);
   const auto dout = (global_ptr<const char>)a->dout +
                     2 * tile.offset(a->dout_stride_b, a->dout_stride_h, row, a->dout_stride_s);
-  const auto copy = (global_ptr<char>)a->dout_copy +
-                    2 * tile.offset(a->dout_copy_stride_b, a->dout_copy_stride_h, row,
-                                    a->dout_copy_stride_s);
+  const auto copy =
+      (global_ptr<char>)a->dout_copy +
+      2 * tile.offset(a->dout_copy_stride_b, a->dout_copy_stride_h, row, a->dout_copy_stride_s);
   const i32 head_dim = a->head_dim_v;
   for (i32 column = static_cast<i32>(part) * 8; column < head_dim; column += parts * 8) {
     u32x4 d = {}, o = {};
@@ -98,7 +98,8 @@ FLYDSL_DEVICE PartOfDelta part_of_delta(const PlaneTile &tile, i32 row, u32 part
     for (int i = 0; i < 8; ++i)
       result.sum = fma(element_of<Element>(d, i), element_of<Element>(o, i), result.sum);
     result.any |= ((o[0] | o[1] | o[2] | o[3]) & 0x7fff7fff) != 0;
-    if (a->dout_copy) store_16_bytes(copy + 2 * column, d);  // rows there have whole groups of eight
+    if (a->dout_copy)
+      store_16_bytes(copy + 2 * column, d);  // rows there have whole groups of eight
   }
   return result;
 }
@@ -139,8 +140,7 @@ FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backwar
   if (item >= kRowsOfPlaneTile) return;
   ((global_ptr<float>)a->row_lse)[tile.plane_row + item] = lse;
   // Where no weight counts, neither does what is subtracted from their gradients.
-  ((global_ptr<float>)a->row_delta)[tile.plane_row + item] =
-      lse == kInfinity ? 0.0f : deltas[item];
+  ((global_ptr<float>)a->row_delta)[tile.plane_row + item] = lse == kInfinity ? 0.0f : deltas[item];
 }
 
 }  // namespace flydsl::kernels

@@ -1,0 +1,169 @@
+// A checked attention_backward problem as what selection looks up, pass by pass.
+#include <algorithm>
+#include <cmath>
+
+#include "v2src/attention_arguments.h"
+#include "v2src/attention_backward.h"
+#include "v2src/tensor_check.h"
+
+namespace flydsl::attention_backward {
+namespace {
+
+// The classes of codegen/describe/attention_backward/general.py, best first.
+#define FLYDSL_AOT_CLASS(qk, v) {qk, v},
+constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_BACKWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
+#undef FLYDSL_AOT_CLASS
+
+// Whether the problem has what only general instances compute.
+bool needs_general_instance(const Params &params) {
+  return params.softcap > 0 || params.dropout_p > 0 || present(params.bias) ||
+         present(params.visible) || present(params.alibi_slopes) || present(params.sinks);
+}
+
+// Whether the kernels for all gradients take the problem (kernels/attention_backward/fused/): they count in
+// 32 bits inside a head, and scale their scores without a look at special values.
+bool fits_together(const Problem &problem) {
+  constexpr float kLargest = 0x1p60f;
+  constexpr int64_t kMostElements = int64_t{1} << 25;  // from row to row
+  const Params &params = *problem.params;
+  const float scale = std::fabs(params.scale);
+  if (problem.differing || scale > kLargest || scale < 1 / kLargest) return false;
+  for (const flydsl_aot_tensor *tensor : {&params.q, &params.k, &params.dout})
+    if (walked_stride(*tensor, attention_forward::kSeq) >= kMostElements) return false;
+  return true;
+}
+
+uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, bool padded) {
+  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  return flydsl_aot_attention_backward_key(
+      static_cast<uint64_t>(problem.params->q.dtype), static_cast<uint64_t>(dims.qk),
+      static_cast<uint64_t>(dims.v), mask, static_cast<uint64_t>(pass), general, padded);
+}
+
+// Which kernels of a pass over scores the problem is for, best first: those of just its head dims, those
+// that take smaller ones too, and the general ones of its head-dim class, which alone compute every feature.
+void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
+  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  uint64_t keys[select::kMaxKeys];
+  size_t count = 0;
+  if (!needs_general_instance(*problem.params) && pass != Pass::bias) {
+    const uint64_t mask = attention_forward::bounds_of(forward_of(*problem.params), problem);
+    if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
+      keys[count++] = key_of(problem, pass, mask, false, false);
+    if (is_nearly(problem.head_dim_qk, dims.qk) && is_nearly(problem.head_dim_v, dims.v))
+      keys[count++] = key_of(problem, pass, mask, false, true);
+  }
+  if (pass != Pass::fused) keys[count++] = key_of(problem, pass, 0, true, false);
+  if (count == 0) return;
+  key->functional_key = keys[0];
+  key->fallbacks = count - 1;
+  std::copy(keys + 1, keys + count, key->fallback_keys.begin());
+}
+
+// What a pass reads and writes, as far as its instances ask for alignment.
+uint64_t alignment_of(const Problem &problem, Pass pass) {
+  const Params &params = *problem.params;
+  if (pass == Pass::prepare) return align_bytes({&params.out, &params.dout});
+  if (pass == Pass::convert) return align_bytes({&params.dq});
+  uint64_t least = align_bytes({&params.q, &params.k, &params.v});
+  const auto with = [&](const flydsl_aot_tensor &tensor) {
+    least = std::min(least, align_bytes({&tensor}));
+  };
+  if (!problem.copies_dout) with(params.dout);  // the copy is aligned
+  const bool all = pass == Pass::fused;
+  if ((all || pass == Pass::queries) && wanted(params.dq)) with(params.dq);
+  if ((all || pass == Pass::keys) && wanted(params.dk)) with(params.dk);
+  if ((all || pass == Pass::keys) && wanted(params.dv)) with(params.dv);
+  return least;
+}
+
+void set_wanted(Problem *problem) {
+  const Params &params = *problem->params;
+  const auto wants = [&](Pass pass) -> bool & { return problem->wants[static_cast<size_t>(pass)]; };
+  const bool has_keys = problem->batches > 0 && problem->seq_k > 0;
+  wants(Pass::keys) = has_keys && (wanted(params.dk) || wanted(params.dv));
+  wants(Pass::queries) = problem->has_rows && wanted(params.dq);
+  wants(Pass::bias) = wanted(params.dbias);
+  wants(Pass::sinks) = wanted(params.dsinks);
+  problem->empty = std::none_of(problem->wants, problem->wants + kPasses, [](bool w) { return w; });
+  wants(Pass::prepare) = problem->has_rows && !problem->empty;
+  problem->wants_together = has_keys && problem->has_rows && wanted(params.dq) &&
+                            wanted(params.dk) && wanted(params.dv) &&
+                            !needs_general_instance(params) && fits_together(*problem);
+}
+
+}  // namespace
+
+attention_forward::Params forward_of(const Params &params) {
+  attention_forward::Params forward{};
+  forward.scale = params.scale;
+  forward.q = params.q;
+  forward.k = params.k;
+  forward.v = params.v;
+  forward.out = params.out;
+  forward.mask = params.mask;
+  forward.cu_seqlens_q = params.cu_seqlens_q;
+  forward.cu_seqlens_k = params.cu_seqlens_k;
+  forward.seqused_q = params.seqused_q;
+  forward.seqused_k = params.seqused_k;
+  forward.max_seqlen_q = params.max_seqlen_q;
+  forward.max_seqlen_k = params.max_seqlen_k;
+  forward.softcap = params.softcap;
+  forward.dropout_p = params.dropout_p;
+  forward.bias = params.bias;
+  forward.visible = params.visible;
+  forward.alibi_slopes = params.alibi_slopes;
+  forward.sinks = params.sinks;
+  forward.dropout_seed = params.dropout_seed;
+  forward.dropout_offset = params.dropout_offset;
+  forward.dropout_seed_device = params.dropout_seed_device;
+  forward.dropout_offset_device = params.dropout_offset_device;
+  return forward;
+}
+
+const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v) {
+  for (const HeadDims &dims : kClasses) {
+    if (head_dim_qk <= dims.qk && head_dim_v <= dims.v) return &dims;
+  }
+  return nullptr;
+}
+
+std::string class_list() {
+  std::string list;
+  for (const HeadDims &dims : kClasses)
+    list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
+  return list;
+}
+
+bool wanted(const flydsl_aot_tensor &output) {
+  return present(output) && !empty(output);
+}
+
+Problem describe(const Params &params) {
+  Problem problem{};
+  const attention_forward::Params forward = forward_of(params);
+  static_cast<Sizes &>(problem) = attention_forward::sizes_of(forward);
+  problem.params = &params;
+  problem.differing = attention_forward::differing_lengths(forward);
+  problem.has_rows = problem.batches > 0 && problem.heads_q > 0 && problem.seq_q > 0;
+  const int last = params.dout.rank - 1;
+  problem.copies_dout = params.dout.sizes[last] > 1 && params.dout.strides[last] != 1;
+  set_wanted(&problem);
+  for (size_t i = 0; i < kPasses; ++i) {
+    const Pass pass = static_cast<Pass>(i);
+    select::Problem &key = problem.keys[i];
+    key.op = kName;
+    key.align_bytes = alignment_of(problem, pass);
+    key.seq_q = static_cast<uint64_t>(problem.seq_q);
+    key.seq_k = static_cast<uint64_t>(problem.seq_k);
+    if (pass == Pass::prepare || pass == Pass::convert || pass == Pass::sinks) {
+      const uint64_t dtype = pass == Pass::sinks ? 0 : static_cast<uint64_t>(params.q.dtype);
+      key.functional_key = flydsl_aot_attention_backward_key(dtype, 0, 0, 0, i, 0, 0);
+    } else {
+      set_keys(problem, pass, &key);
+    }
+  }
+  return problem;
+}
+
+}  // namespace flydsl::attention_backward
