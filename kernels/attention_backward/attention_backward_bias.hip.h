@@ -154,7 +154,7 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
             f32x16 ds, slopes;
             if (!wave.meets(row + 32 * half)) continue;
             wave.derive(half, row + 32 * half, places, p, ds, slopes);
-            if (wave.own < work.seq_k) sum[half] += ds;  // lanes past the end repeat the last key
+            if (wave.own() < work.seq_k) sum[half] += ds;  // lanes past the end repeat the last key
           }
         }
       }

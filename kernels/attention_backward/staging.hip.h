@@ -27,10 +27,10 @@ struct Stager;
 template <Pass pass, int head_dim_qk, int head_dim_v>
 struct Stager<pass, head_dim_qk, head_dim_v, Staging::direct> {
   const Work<pass> &work;
-  u32 wave, lane;
+  u32 wave;
 
   FLYDSL_DEVICE Stager(const Work<pass> &work, u32 item)
-      : work(work), wave(uniform(item / kWaveLanes)), lane(item % kWaveLanes) {}
+      : work(work), wave(uniform(item / kWaveLanes)) {}
 
   FLYDSL_DEVICE void begin(i32 tile, TilePlaces to) const {
     const Arguments args = fresh_arguments();
@@ -41,7 +41,7 @@ struct Stager<pass, head_dim_qk, head_dim_v, Staging::direct> {
     copy_tile<head_dim_v / 32>(work.other_row_2(tile * kRowsOfTile), 2 * stride_2,
                                2 * args->head_dim_v, tile, to.tile_2);
     if constexpr (pass == Pass::keys) {
-      const i64 at = tile * kRowsOfTile + static_cast<i64>(lane);
+      const i64 at = tile * kRowsOfTile + static_cast<i64>(lane_number_here());
       if (wave == 0) copy_b32(to.lse, (global_ptr<const char>)(work.lse_of_rows() + at));
       if (wave == 1) copy_b32(to.delta, (global_ptr<const char>)(work.delta_of_rows() + at));
     }
@@ -53,11 +53,11 @@ struct Stager<pass, head_dim_qk, head_dim_v, Staging::direct> {
   template <int blocks>
   FLYDSL_DEVICE void copy_tile(global_ptr<const char> first, i64 row_bytes, i32 used_bytes,
                                i32 tile, lds_ptr<char> to) const {
-    const TilePart part = TwoWayTile<32>::part(wave, computed_here(lane));
+    const TilePart part = TwoWayTile<32>::part(wave, lane_number_here());
     const i32 row = smaller(part.row, work.other_count() - 1 - tile * kRowsOfTile);
     const i32 back = smaller(0, used_bytes - 16 - 64 * (blocks - 1) - part.byte);
     copy_blocks<0, blocks>(first + row * row_bytes + part.byte, back,
-                           to + wave * TwoWayTile<32>::line_bytes);
+                           to + uniform_computed_here(wave * TwoWayTile<32>::line_bytes));
   }
   template <int block, int blocks>
   FLYDSL_DEVICE void copy_blocks(global_ptr<const char> from, i32 back, lds_ptr<char> to) const {

@@ -18,6 +18,18 @@ FLYDSL_DEVICE u32 computed_here(u32 value) {
   return value;
 }
 
+// The same in a scalar register, of a value that all lanes share.
+FLYDSL_DEVICE u32 uniform_computed_here(u32 value) {
+  asm volatile("" : "+s"(value));
+  return value;
+}
+
+// The lane's number, computed anew where it is asked for: two instructions, and no register to keep.
+FLYDSL_DEVICE u32 lane_number_here() {
+  const u32 all = uniform_computed_here(~0u);
+  return __builtin_amdgcn_mbcnt_hi(all, __builtin_amdgcn_mbcnt_lo(all, 0));
+}
+
 FLYDSL_DEVICE u64 ballot(bool predicate) {
   return __builtin_amdgcn_ballot_w64(predicate);
 }

@@ -130,7 +130,13 @@ class Manifest(unittest.TestCase):
             f"attention_backward_{dtype}_d{dims}_{name}"
             for dtype in ("bf16", "fp16")
             for dims in ("32", "64", "96", "128", "160", "192x128", "192", "224", "256")
-            for name in ("keys_general_m64n128", "queries_general_m128n64", "bias_general_m64n128")
+            for name in (
+                "keys_general_m64n128",
+                "queries_general_m128n64",
+                "bias_general_m64n128",
+                "keys_plain_m64n128",
+                "queries_plain_m128n64",
+            )
         }
         self.assertEqual({name for name in names if name.startswith("attention_backward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}
