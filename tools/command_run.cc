@@ -71,6 +71,7 @@ void print_header(const flydsl_aot_info &info, const Operator &op, const Problem
 void command_run(const RunArguments &arguments) {
   const auto output_files =
       parse_assignments("--out", arguments.outputs, names_of(find_operator(arguments.op).outputs));
+  if (output_files.empty()) bad_input("--out: none is given, so there is nothing to compute");
   std::vector<std::string> wanted;
   for (const auto &output : output_files) wanted.push_back(output.first);
   const BoundProblem bound =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tools/attention_backward.h"
 #include "tools/attention_decode.h"
 #include "tools/attention_forward.h"
 #include "tools/exit_status.h"
@@ -11,6 +12,7 @@ namespace flydsl::tools {
 
 const std::vector<const Operator *> &all_operators() {
   static const std::vector<const Operator *> operators = {
+      &attention_backward_operator(),
       &attention_decode_operator(),
       &attention_forward_operator(),
   };
