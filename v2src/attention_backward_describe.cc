@@ -20,6 +20,11 @@ bool needs_general_instance(const Params &params) {
          present(params.visible) || present(params.alibi_slopes) || present(params.sinks);
 }
 
+bool is_nearly_its_class(const Problem &problem) {
+  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  return is_nearly(problem.head_dim_qk, dims.qk) && is_nearly(problem.head_dim_v, dims.v);
+}
+
 // Whether the kernels for all gradients take the problem (kernels/attention_backward/fused/): they count in
 // 32 bits inside a head, and scale their scores without a look at special values.
 bool fits_together(const Problem &problem) {
@@ -27,7 +32,8 @@ bool fits_together(const Problem &problem) {
   constexpr int64_t kMostElements = int64_t{1} << 25;  // from row to row
   const Params &params = *problem.params;
   const float scale = std::fabs(params.scale);
-  if (problem.differing || scale > kLargest || scale < 1 / kLargest) return false;
+  if (problem.differing || !is_nearly_its_class(problem)) return false;
+  if (scale > kLargest || scale < 1 / kLargest) return false;
   for (const flydsl_aot_tensor *tensor : {&params.q, &params.k, &params.dout})
     if (walked_stride(*tensor, attention_forward::kSeq) >= kMostElements) return false;
   return true;
@@ -40,21 +46,25 @@ uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, 
       static_cast<uint64_t>(dims.v), mask, static_cast<uint64_t>(pass), general, padded);
 }
 
-// Which kernels of a pass over scores the problem is for, best first: those of just its head dims, those
-// that take smaller ones too, and the general ones of its head-dim class, which alone compute every feature.
+// Which kernels of a pass over scores the problem is for, best first. For all gradients together: those of just
+// its head dims and bounds, then those that take smaller head dims too. Else: those without features, any bounds, and the
+// general ones of its head-dim class.
 void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
-  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  const bool nearly = is_nearly_its_class(problem);
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
-  if (!needs_general_instance(*problem.params) && pass != Pass::bias) {
+  if (pass == Pass::fused) {
     const uint64_t mask = attention_forward::bounds_of(forward_of(*problem.params), problem);
+    if (!nearly) return;
+    const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
     if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
       keys[count++] = key_of(problem, pass, mask, false, false);
-    if (is_nearly(problem.head_dim_qk, dims.qk) && is_nearly(problem.head_dim_v, dims.v))
-      keys[count++] = key_of(problem, pass, mask, false, true);
+    keys[count++] = key_of(problem, pass, mask, false, true);
+  } else {
+    if (nearly && pass != Pass::bias && !needs_general_instance(*problem.params))
+      keys[count++] = key_of(problem, pass, 0, false, true);
+    keys[count++] = key_of(problem, pass, 0, true, false);
   }
-  if (pass != Pass::fused) keys[count++] = key_of(problem, pass, 0, true, false);
-  if (count == 0) return;
   key->functional_key = keys[0];
   key->fallbacks = count - 1;
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());
