@@ -86,8 +86,9 @@ DispatchResult run_dispatch(const Kernel &kernel, const Dispatch &dispatch,
                        std::to_string(all_groups);
         return result;
       }
-  const unsigned threads =
-      options.all_groups_at_once ? unsigned(groups) : thread_count(options.threads);
+  const unsigned threads = options.all_groups_at_once ? unsigned(groups)
+                           : options.one_at_a_time    ? 1
+                                                      : thread_count(options.threads);
   uint64_t step = 1, first = 0;
   if (run.memory == MemoryModel::kRandom && groups > 1) {
     Random random(run.seed);

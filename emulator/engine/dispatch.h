@@ -57,6 +57,8 @@ struct DispatchOptions {
   bool all_groups_at_once = false;
   unsigned threads =
       0;  // host threads for work-groups; 0: all cores (FLYDSL_EMU_THREADS overrides)
+  // One work-group after the other, whatever FLYDSL_EMU_THREADS says.
+  bool one_at_a_time = false;
   // Unset: what FLYDSL_EMU_MEMORY says.
   std::optional<MemoryModel> memory = {};
   uint64_t seed = 1;  // of MemoryModel::kRandom

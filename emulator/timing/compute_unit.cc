@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <queue>
+#include <utility>
 
 #include "emulator/timing/costs.h"
 #include "emulator/timing/units.h"
@@ -123,6 +124,7 @@ class Simulation {
   // A work-group whose waves are on `simds` begins at `slot`.
   void start(const GroupTrace &trace, const std::vector<uint32_t> &simds, Slot slot) {
     const uint32_t group = uint32_t(groups_.size());
+    if (options_.syncs) result_.syncs.emplace_back(trace.waves.size());
     groups_.push_back({&trace, uint32_t(waves_.size()), uint32_t(trace.waves.size()), 0});
     for (uint32_t n = 0; n < trace.waves.size(); ++n) {
       WaveState &wave =
@@ -348,6 +350,10 @@ class Simulation {
       case Unit::kVectorMemory:
       case Unit::kLds:
         unit_end = issue_memory(wave, cost.unit, clock);
+        if (held_until_ > 0) {
+          next = std::max(next, slot_at(std::exchange(held_until_, 0.0), wave.simd));
+          charge(wave, Stall::kVectorMemory, next);
+        }
         break;
       case Unit::kBranch:
         next = slot +
@@ -431,7 +437,7 @@ class Simulation {
     const double data = stores ? use.lanes * use.bytes_per_lane / c_.l1_bytes_per_clock : 0;
     const double sent = addresses_.serve(
         clock, wave.simd, std::max({1.0, use.lanes / c_.vmem_lanes_per_clock, data}));
-    const double done = memory_.vector(sent, origin, use, lines);
+    const double done = synchronise(wave, clock, memory_.vector(sent, origin, use, lines));
     const uint32_t sequence = wave.vm_add();
     if (use.kind == MemoryKind::kCopyToLds && use.phases) {
       landings_.push({done, landing_order_++, &wave, sequence, lds_clocks(use, c_)});
@@ -440,6 +446,24 @@ class Simulation {
       // A flat instruction counts for both, and may have lanes in LDS.
       if (use.phases) wave.lgkm_add(lds_.serve_unqueued(done, lds_clocks(use, c_)), false);
     }
+    return done;
+  }
+
+  // A memory instruction that was issued at `clock` and is complete at `done`, or later if it waits for another
+  // work-group.
+  double synchronise(WaveState &wave, double clock, double done) {
+    const auto &syncs = wave.trace.syncs;
+    if (wave.sync_index >= syncs.size() || syncs[wave.sync_index].memory + 1 != wave.memory_index)
+      return done;
+    const uint32_t sync = wave.sync_index++;
+    const double latency = done - clock;
+    if (options_.awaited && wave.resident == 0 && syncs[sync].load) {
+      const double there = options_.awaited(wave.index, sync);
+      // Where a wave looks well before it needs the value, it would ask again later; it is held here, since it comes
+      // to be as late as makes the look find the value.
+      if (there > clock) held_until_ = done = noticed(there, clock, latency, options_.poll_clocks);
+    }
+    if (options_.syncs) result_.syncs[wave.resident][wave.index].push_back({done, latency});
     return done;
   }
 
@@ -497,11 +521,17 @@ class Simulation {
   std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landings_;
   uint64_t landing_order_ = 0;
   uint32_t alive_ = 0;
-  bool reorder_ = false;  // of the SIMD that runs: a priority changed or a wave ended
+  double held_until_ = 0;  // the wave that issues, by another work-group
+  bool reorder_ = false;   // of the SIMD that runs: a priority changed or a wave ended
   ComputeUnitResult result_;
 };
 
 }  // namespace
+
+double noticed(double there, double asked, double latency, double poll_clocks) {
+  if (there <= asked) return asked + latency;
+  return std::max(asked, there) + latency + (latency + poll_clocks) / 2;
+}
 
 const char *stall_name(Stall stall) {
   static const char *const kNames[] = {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,18 @@ struct OpProfile {
   double stall_clocks[unsigned(Stall::kCount)] = {};
 };
 
+// Of a SyncUse (trace.h): a load is back, what a store or atomic wrote is there for others.
+struct SyncClock {
+  double clock = 0;
+  double latency = 0;  // since it was issued
+};
+using SyncClocks = std::vector<std::vector<SyncClock>>;  // of a work-group, by wave
+
+// When a wave goes on that first asks at `asked` for a value that is there at `there`, by loads that take `latency` and
+// `poll_clocks` from one to the next. Once the value is there, half of such a round goes by before it is asked for
+// again, on average.
+double noticed(double there, double asked, double latency, double poll_clocks);
+
 struct TimelineEvent {
   double begin = 0, end = 0;  // clocks: of the unit; of memory instructions until they are complete
   uint32_t op = 0;
@@ -55,6 +68,7 @@ struct ComputeUnitResult {
          vector_memory_busy = 0;
   double stall_clocks[unsigned(Stall::kCount)] = {};  // summed over the waves
   double wave_clocks = 0;                             // from begin to end of each wave, summed
+  std::vector<SyncClocks> syncs;                      // by work-group as group_end, when asked
   std::vector<double> group_end;   // clock at which each work-group ended: residents, successors
   std::vector<OpProfile> profile;  // by operation, when asked
   std::vector<TimelineEvent> timeline;  // when asked
@@ -67,6 +81,11 @@ struct ComputeUnitOptions {
   // Each starts when a work-group before it has ended, on the SIMDs of that one: the same number of
   // waves is expected.
   std::vector<const GroupTrace *> successors;
+  bool syncs = false;
+  // When the value that a load of the first resident waits for (SyncUse `sync` of `wave`) is there, for noticed();
+  // null: at once.
+  std::function<double(uint32_t wave, uint32_t sync)> awaited;
+  double poll_clocks = 0;
   // The code that these work-groups execute is in the instruction cache, if it fits.
   bool warm_code = false;
 };

@@ -10,6 +10,7 @@
 #include "emulator/timing/matrix_peak.h"
 #include "emulator/timing/memory_path.h"
 #include "emulator/timing/memory_system.h"
+#include "emulator/timing/ordered_schedule.h"
 #include "emulator/timing/schedule.h"
 #include "emulator/timing/units.h"
 
@@ -92,9 +93,17 @@ class Modeller {
     sum_up(result, samples, weights);
     std::vector<double> durations;
     for (const Simulated *sample : samples) durations.push_back(sample->clocks);
-    const Schedule schedule = schedule_groups(
-        machine(speeds(typical, samples[representative]->clocks, clock_hz)), launch_.groups(),
-        [&](uint64_t group) { return launch_.rule.value(durations, group); });
+    const Machine places = machine(speeds(typical, samples[representative]->clocks, clock_hz));
+    const auto duration = [&](uint64_t group) { return launch_.rule.value(durations, group); };
+    Schedule schedule;
+    if (launch_.ordering.ordered()) {
+      const OrderedSchedule ordered = order(places, durations, clock_hz);
+      schedule = ordered.schedule;
+      describe_order(result, ordered, duration,
+                     schedule_at_once(places, launch_, durations).clocks);
+    } else {
+      schedule = schedule_groups(places, launch_.groups(), duration);
+    }
     result.idle = schedule.idle;
 
     const double unit_clocks = schedule.clocks * launch_.facts.compute_units;
@@ -113,6 +122,7 @@ class Modeller {
                                                         : constants_.matrix_peak_16_bit);
     result.peak_hbm_bytes_per_second = constants_.hbm_peak_bytes_per_second;
     result.extrapolation = extrapolation(schedule.averaged);
+    if (!result.ordering.empty()) result.extrapolation += "; " + result.ordering;
 
     const double typical_clocks = samples[representative]->clocks;
     for (int n = 0; n < 2; ++n)
@@ -125,6 +135,89 @@ class Modeller {
   }
 
  private:
+  // `clocks`: of the launch if no work-group waited.
+  template <class Duration>
+  void describe_order(LaunchModel &result, const OrderedSchedule &ordered, const Duration &duration,
+                      double clocks) const {
+    double all = 0;
+    for (uint64_t group = 0; group < launch_.groups(); ++group) all += duration(group);
+    const double mean = all / double(launch_.groups()) + start_clocks();
+    result.waiting_clocks = ordered.waiting_clocks;
+    result.waiting_share = ordered.waiting_clocks / (ordered.waiting_clocks + mean);
+    const double matrix = matrix_busy_ / (kSimds * clocks * launch_.facts.compute_units);
+    result.seconds_without_waiting =
+        constants_.launch_overhead_seconds + clocks / effective_clock_hz(constants_, matrix);
+    char waiting[64];
+    std::snprintf(waiting, sizeof waiting, "%.0f clocks", ordered.waiting_clocks);
+    const Ordering &ordering = launch_.ordering;
+    result.ordering = std::string("turns come from ") +
+                      (ordering.one_counter ? "a counter, in the order in which work-groups start"
+                       : ordering.tickets   ? "counters, one for the work-groups of an XCD or so"
+                                            : "the order of the grid") +
+                      "; waiting for other work-groups: " + waiting + " of each on average, ";
+    if (simulated_in_turn())
+      result.ordering += "each simulated as it waits";
+    else
+      result.ordering +=
+          "assumed from work-groups simulated as if they found what they wait for, each delayed by "
+          "the one before it" +
+          std::string(ordering.periodic ? "; which ones wait repeats itself every " +
+                                              std::to_string(ordering.distance.size()) + " turns"
+                                        : "");
+  }
+
+  bool simulated_in_turn() const {
+    return occupancy_.groups_per_compute_unit == 1 && launch_.samples.size() == launch_.groups();
+  }
+
+  // A work-group on a compute unit by itself, or among copies; `awaited` as ComputeUnitOptions::awaited.
+  OrderedSample simulate_waiting(const GroupTrace &group, double clock_hz, double poll_clocks,
+                                 const std::function<double(uint32_t, uint32_t)> &awaited) {
+    use_costs_of(constants_);
+    MemoryPath path(constants_, memory_, clock_hz, active_units_);
+    ComputeUnitOptions options;
+    options.syncs = true;
+    options.awaited = awaited;
+    options.poll_clocks = poll_clocks;
+    options.warm_code = rounds_of_launch() >= 2;
+    const std::vector<const GroupTrace *> copies(occupancy_.groups_per_compute_unit, &group);
+    ComputeUnitResult done =
+        simulate_compute_unit(*launch_.program, *costs_, copies, constants_, path, options);
+    return {std::max({done.group_end[0], path.drained(), 1.0}), std::move(done.syncs[0])};
+  }
+
+  OrderedSchedule order(const Machine &places, const std::vector<double> &durations,
+                        double clock_hz) {
+    use_costs_of(constants_);
+    double poll_clocks = 0;
+    for (const uint32_t op : launch_.ordering.wait_ops)
+      poll_clocks =
+          std::max(poll_clocks, poll_loop_clocks(*launch_.program, *costs_, op, constants_));
+    if (simulated_in_turn())
+      return schedule_in_turn(places, launch_, durations, [&](uint64_t turn, const auto &awaited) {
+        return simulate_waiting(launch_.samples[turn], clock_hz, poll_clocks, awaited);
+      });
+    std::map<uint64_t, OrderedSample> by_work;
+    const auto simulated = [&](const GroupTrace &group, double clocks) {
+      const uint64_t hash = work_hash(group);
+      auto found = by_work.find(hash);
+      if (found == by_work.end())
+        found = by_work.emplace(hash, simulate_waiting(group, clock_hz, poll_clocks, {})).first;
+      OrderedSample sample = found->second;
+      // In steady state, among others at other places of their work.
+      if (clocks > 0)
+        for (auto &wave : sample.syncs)
+          for (SyncClock &sync : wave) sync.clock *= clocks / sample.clocks;
+      if (clocks > 0) sample.clocks = clocks;
+      return sample;
+    };
+    std::vector<OrderedSample> samples, before;
+    for (size_t n = 0; n < launch_.samples.size(); ++n)
+      samples.push_back(simulated(launch_.samples[n], durations[n]));
+    for (const GroupTrace &group : launch_.ordering.before) before.push_back(simulated(group, 0));
+    return schedule_ordered(places, launch_, samples, before, poll_clocks);
+  }
+
   // Of the representative work-group when it shares its compute unit with fewer others, against a full
   // one. Looked at for 1, 2, 4, ... of them, in launches whose tail matters.
   std::vector<double> speeds(const GroupTrace &typical, double full_clocks, double clock_hz) {

@@ -39,6 +39,10 @@ struct LaunchModel {
   double matrix = 0, vector = 0, transcendental = 0, scalar = 0, lds = 0, vector_memory = 0;
   // Share of the places for work-groups, over the launch's time, that are empty: its tail.
   double idle = 0;
+  // Of a launch whose work-groups wait for one another: how it was found out, the clocks that a work-group waits on
+  // average, and the seconds if it did not. Else empty and 0.
+  std::string ordering;
+  double waiting_clocks = 0, waiting_share = 0, seconds_without_waiting = 0;
   bool bound_by_hbm = false;        // seconds are those that HBM needs for hbm_bytes
   LdsHypothesis lds_hypotheses[2];  // 128 and 256 bytes a clock
   // Of the work-group that stands for most of the time, with as many copies as a compute unit holds.

@@ -45,11 +45,14 @@ Source MemoryPath::next_source(uint32_t op, const OpService &service) {
   return Source(most);
 }
 
-double MemoryPath::load_line(double clock, uint32_t op) {
+double MemoryPath::load_line(double clock, uint32_t op, bool through) {
   const double arrived = l2_.take(clock, kLineBytes);
   l2_bytes_ += kLineBytes;
   const OpService &service = service_of(op);
-  switch (next_source(op, service)) {
+  Source source = next_source(op, service);
+  // Of an instruction that no stream has reached the others say nothing.
+  if (through && source != Source::kHbm) source = Source::kMall;
+  switch (source) {
     case Source::kMall:
       return std::max(arrived, mall_.take(clock, kLineBytes)) + constants_.mall_latency;
     case Source::kHbm:
@@ -66,10 +69,11 @@ double MemoryPath::load_line(double clock, uint32_t op) {
   }
 }
 
-double MemoryPath::store_line(double clock, uint32_t op, bool atomic) {
+double MemoryPath::store_line(double clock, uint32_t op, bool atomic, bool through) {
   const double bytes = kLineBytes * (atomic ? constants_.atomic_factor : 1);
-  const double arrived = l2_.take(clock, bytes);
+  double arrived = l2_.take(clock, bytes);
   l2_bytes_ += bytes;
+  if (through) arrived = std::max(arrived, mall_.take(clock, kLineBytes));
   const OpService &service = service_of(op);
   double &debt = debts_[op].write_back;
   debt += service.write_back;
@@ -78,7 +82,7 @@ double MemoryPath::store_line(double clock, uint32_t op, bool atomic) {
     hbm_.take(clock, kLineBytes);
     hbm_bytes_ += kLineBytes;
   }
-  return arrived + constants_.l2_latency;
+  return arrived + (through ? constants_.mall_latency : constants_.l2_latency);
 }
 
 double MemoryPath::vector(double clock, const RequestOrigin &origin, const MemoryUse &use,
@@ -93,9 +97,10 @@ double MemoryPath::vector(double clock, const RequestOrigin &origin, const Memor
   double done = through + (store ? 0 : constants_.l1_latency);
   for (uint32_t n = 0; n < use.line_count; ++n) {
     if (store) {
-      done = std::max(done, store_line(begin, use.op, use.kind == MemoryKind::kGlobalAtomic));
-    } else if (!l1_.access(line_of(origin, lines[n]), requests_).hit) {
-      done = std::max(done, load_line(begin, use.op));
+      done = std::max(
+          done, store_line(begin, use.op, use.kind == MemoryKind::kGlobalAtomic, use.device_scope));
+    } else if (use.device_scope || !l1_.access(line_of(origin, lines[n]), requests_).hit) {
+      done = std::max(done, load_line(begin, use.op, use.device_scope));
     }
   }
   return done;
@@ -106,7 +111,8 @@ double MemoryPath::scalar(double clock, const RequestOrigin &, const MemoryUse &
   ++requests_;
   double done = clock + constants_.scalar_load_latency;
   for (uint32_t n = 0; n < use.line_count; ++n)
-    if (!scalar_.access(lines[n], requests_).hit) done = std::max(done, load_line(clock, use.op));
+    if (!scalar_.access(lines[n], requests_).hit)
+      done = std::max(done, load_line(clock, use.op, false));
   return done;
 }
 

@@ -45,8 +45,9 @@ class MemoryPath : public MemoryPort {
   };
   const OpService &service_of(uint32_t op) const;
   Source next_source(uint32_t op, const OpService &service);
-  double load_line(double clock, uint32_t op);
-  double store_line(double clock, uint32_t op, bool atomic);
+  // `through`: past the L2, which keeps nothing of it.
+  double load_line(double clock, uint32_t op, bool through);
+  double store_line(double clock, uint32_t op, bool atomic, bool through);
 
   const Constants &constants_;
   const MemoryProfile &profile_;

@@ -106,6 +106,10 @@ class Levels {
       // Neighbours on a compute unit drift apart: what one of them brought in, the other finds in the
       // L2. (MemoryPath gives copies addresses of their own for the same reason.)
       const uint64_t own = line ^ uint64_t(event.group) << 57;
+      if (use.device_scope) {
+        pass_l2(counts, line, event.step, first_stream, store);
+        continue;
+      }
       if (!store && nearest.access(own, event.step).hit) continue;
       const CacheTags::Found found = l2_.access(line, event.step, store);
       if (store) {
@@ -143,6 +147,14 @@ class Levels {
   bool seen(uint32_t op) const { return counts_[op].total() > 0; }
 
  private:
+  // Loads and stores at device scope: the L2 of another XCD may have the line, so that of this one neither answers
+  // nor keeps it.
+  void pass_l2(Counts &counts, uint64_t line, uint64_t step, bool first_stream, bool store) {
+    if (!store) return miss(counts, line, step, first_stream);
+    ++counts.stored;
+    counts.write_backs += mall_.access(line, step, true).dirtied;
+    counts.lines[unsigned(Source::kL2)] += 1;
+  }
   void miss(Counts &counts, uint64_t line, uint64_t step, bool first_stream) {
     double hbm = 0;
     if (!mall_.access(line, step).hit) {

@@ -6,6 +6,7 @@
 
 #include "emulator/checks/check.h"
 #include "emulator/timing/lds_conflicts.h"
+#include "emulator/timing/turns_of_group.h"
 
 namespace flydsl::emu::timing {
 namespace {
@@ -56,6 +57,7 @@ void add_lines(WaveTrace &wave, MemoryUse &use, uint64_t first_byte, uint32_t by
 struct Recorder::State {
   std::vector<uint64_t> groups;  // sorted
   uint64_t budget = 0;
+  Turns *turns = nullptr;
   std::mutex mutex;
   std::vector<GroupTrace> done;
 };
@@ -66,8 +68,13 @@ namespace {
 class GroupRecorder : public checks::Check {
  public:
   GroupRecorder(const checks::Context &context, const std::vector<uint64_t> &groups,
-                uint64_t budget, std::mutex &mutex, std::vector<GroupTrace> &done)
-      : context_(context), groups_(groups), budget_(budget), mutex_(mutex), done_(done) {}
+                uint64_t budget, Turns *turns, std::mutex &mutex, std::vector<GroupTrace> &done)
+      : context_(context),
+        groups_(groups),
+        budget_(budget),
+        turns_(context, turns),
+        mutex_(mutex),
+        done_(done) {}
 
   void group_begin(const Group &group, const std::vector<Wave *> &waves) override {
     const uint32_t *grid = context_.dispatch.grid;
@@ -81,6 +88,7 @@ class GroupRecorder : public checks::Check {
     trace_.waves.resize(waves.size());
     barriers_.assign(waves.size(), 0);
     barriers_kept_ = UINT32_MAX;
+    turns_.begin(trace_);
   }
 
   void before(Wave &wave, const Op &op, const Instruction &i) override {
@@ -88,9 +96,9 @@ class GroupRecorder : public checks::Check {
     // An equal part for each wave: those without barriers run one after the other. What follows a barrier that a
     // stopped wave has not reached would work on what that wave did not do.
     uint32_t &barriers = barriers_[wave.wave_in_group];
-    if (budget_ &&
-        (trace_.waves[wave.wave_in_group].steps.size() >= budget_ / trace_.waves.size() ||
-         barriers > barriers_kept_)) {
+    if (budget_ && (trace_.waves[wave.wave_in_group].steps.size() + turns_.polled(wave) >=
+                        budget_ / trace_.waves.size() ||
+                    turns_.has_shown() || barriers > barriers_kept_)) {
       trace_.truncated = true;
       barriers_kept_ = std::min(barriers_kept_, barriers);
       wave.stop = Stop::kEnd;
@@ -109,6 +117,7 @@ class GroupRecorder : public checks::Check {
     use.kind = kind_of(i);
     use.first_line = uint32_t(current_->lines.size());
     use.bytes_per_lane = uint16_t(i.bytes);
+    use.device_scope = turns_.at_device_scope(use.op);
     if (use.kind == MemoryKind::kLdsOther && !no_lanes) {
       // Permutes pass 64 words through the crossbar once.
       use.phases = use.ideal_phases = 1;
@@ -119,6 +128,7 @@ class GroupRecorder : public checks::Check {
 
   void access(Wave &wave, const Op &, const Instruction &, const Access &a) override {
     if (!current_) return;
+    if (turns_.access(wave, a, *current_)) return;
     MemoryUse &use = current_->memory.back();
     use.lanes = uint16_t(use.lanes + std::popcount(a.mask));
     if (a.space == checks::Space::kLds) {
@@ -139,6 +149,10 @@ class GroupRecorder : public checks::Check {
     }
   }
 
+  void after(Wave &wave, const Op &, const Instruction &i) override {
+    if (current_) turns_.after(wave, i, trace_);
+  }
+
   void copy_issued(Wave &, const Op &, const Instruction &, const Copy &copy) override {
     if (current_) add_passes(current_->memory.back(), lds_copy_passes(copy.bytes, copy.mask));
   }
@@ -156,6 +170,7 @@ class GroupRecorder : public checks::Check {
   const checks::Context &context_;
   const std::vector<uint64_t> &groups_;
   const uint64_t budget_;
+  TurnsOfGroup turns_;
   std::mutex &mutex_;
   std::vector<GroupTrace> &done_;
   bool active_ = false;  // the work-group is to be recorded
@@ -167,12 +182,13 @@ class GroupRecorder : public checks::Check {
 
 }  // namespace
 
-Recorder::Recorder(std::vector<uint64_t> groups, uint64_t budget)
+Recorder::Recorder(std::vector<uint64_t> groups, uint64_t budget, Turns *turns)
     : state_(std::make_unique<State>()) {
   std::sort(groups.begin(), groups.end());
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   state_->groups = std::move(groups);
   state_->budget = budget;
+  state_->turns = turns;
 }
 
 Recorder::~Recorder() = default;
@@ -181,8 +197,8 @@ void Recorder::attach(DispatchOptions &options, bool only) {
   State &state = *state_;
   if (only) options.groups = &state.groups;
   options.recorder = [&state](const checks::Context &context) -> std::unique_ptr<checks::Check> {
-    return std::make_unique<GroupRecorder>(context, state.groups, state.budget, state.mutex,
-                                           state.done);
+    return std::make_unique<GroupRecorder>(context, state.groups, state.budget, state.turns,
+                                           state.mutex, state.done);
   };
 }
 

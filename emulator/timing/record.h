@@ -7,6 +7,7 @@
 
 #include "emulator/engine/dispatch.h"
 #include "emulator/timing/trace.h"
+#include "emulator/timing/turns.h"
 
 namespace flydsl::emu::timing {
 
@@ -19,8 +20,9 @@ namespace flydsl::emu::timing {
 class Recorder {
  public:
   // `groups`: linear indices, x fastest. A wave that has executed its part of a work-group's `budget`
-  // of wave-instructions ends there, quietly (GroupTrace::truncated); 0: none does.
-  explicit Recorder(std::vector<uint64_t> groups, uint64_t budget = 0);
+  // of wave-instructions ends there, quietly (GroupTrace::truncated); 0: none does. `turns`: what work-groups
+  // that depend on others find (turns.h); null: what is there. A recorder of work-group 0 alone fills it.
+  explicit Recorder(std::vector<uint64_t> groups, uint64_t budget = 0, Turns *turns = nullptr);
   ~Recorder();
 
   // `only`: no other work-groups run. The recorder outlives the dispatch.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "emulator/checks/instruction.h"
 #include "emulator/engine/program_impl.h"
 #include "emulator/timing/record.h"
 
@@ -32,21 +34,43 @@ std::string endless(const Kernel &kernel, const GroupTrace &group, uint64_t limi
   return s;
 }
 
+bool asks_counters(const Program &program) {
+  const auto instructions = checks::instructions_of(program);
+  for (uint32_t op = 0; op < program.ops.size(); ++op) {
+    const checks::Instruction &i = (*instructions)[op];
+    if (i.is_vector_memory() && i.has(checks::kAtomic) && i.has(checks::kReturns)) return true;
+  }
+  return false;
+}
+
 // Instructions of the work-group that read memory and change it at once, and hand back what they read.
+bool is_ticket(const Program &program, const MemoryUse &use) {
+  return use.kind == MemoryKind::kGlobalAtomic &&
+         program.text_of(use.op).find(" sc0") != std::string::npos;
+}
 bool asks_a_counter(const Program &program, const GroupTrace &group) {
   for (const WaveTrace &wave : group.waves)
     for (const MemoryUse &use : wave.memory)
-      if (use.kind == MemoryKind::kGlobalAtomic &&
-          program.text_of(use.op).find(" sc0") != std::string::npos)
-        return true;
+      if (is_ticket(program, use)) return true;
   return false;
+}
+
+// The first memory instruction of a wave that is one of `ops`; null: none.
+const MemoryUse *first_of(const WaveTrace &wave, const std::set<uint32_t> &ops) {
+  for (const SyncUse &sync : wave.syncs)
+    if (sync.load && ops.count(wave.memory[sync.memory].op)) return &wave.memory[sync.memory];
+  return nullptr;
+}
+bool waits(const GroupTrace &group, const std::set<uint32_t> &ops) {
+  return std::any_of(group.waves.begin(), group.waves.end(),
+                     [&](const WaveTrace &wave) { return first_of(wave, ops) != nullptr; });
 }
 
 class Recording {
  public:
   Recording(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
-            DispatchResult &result)
-      : kernel_(kernel), dispatch_(dispatch), memory_(memory), result_(result) {}
+            Turns &turns, DispatchResult &result)
+      : kernel_(kernel), dispatch_(dispatch), memory_(memory), turns_(turns), result_(result) {}
 
   const std::string &error() const { return error_; }
   const std::map<uint64_t, GroupTrace> &traces() const { return traces_; }
@@ -56,18 +80,51 @@ class Recording {
     std::vector<uint64_t> wanted;
     for (const uint64_t group : groups)
       if (!traces_.count(group)) wanted.push_back(group);
-    if (wanted.empty()) return true;
-    Recorder recorder(wanted, budget);
+    return wanted.empty() || record(wanted, budget, may_truncate, false);
+  }
+
+  // Drops what was cut, so that it is run again.
+  void forget(const std::vector<uint64_t> &groups) {
+    for (const uint64_t group : groups) {
+      const auto found = traces_.find(group);
+      if (found != traces_.end() && found->second.truncated) traces_.erase(found);
+    }
+  }
+
+  // The first work-groups, up to the numbers that they take from counters.
+  bool show_counters(uint64_t groups) {
+    constexpr uint64_t kBudget = 20000;
+    std::vector<uint64_t> some;
+    for (uint64_t group = 0; group < std::min(groups, Turns::kGroupsThatShow); ++group)
+      some.push_back(group);
+    Recorder recorder(some, kBudget, &turns_);
+    DispatchOptions options;
+    options.one_at_a_time = true;
+    recorder.attach(options, true);
+    turns_.learn(true);
+    const bool ran = add(run_dispatch(kernel_, dispatch_, memory_, options));
+    turns_.learn(false);
+    return ran;
+  }
+
+  // All that have not run, in the order of their turns: none finds that it has to wait.
+  bool run_in_turn(uint64_t groups, uint64_t budget) {
+    std::vector<uint64_t> others;
+    for (uint64_t group = 0; group < groups; ++group)
+      if (!traces_.count(group)) others.push_back(group);
+    if (others.empty()) return true;
+    return record(others, budget, false, true);
+  }
+
+  // Prefixes of `groups` that stop within a budget of wave-instructions.
+  bool run_prefixes(const std::vector<uint64_t> &groups, uint64_t budget,
+                    std::vector<GroupTrace> *prefixes) {
+    Recorder recorder(groups, budget, &turns_);
     DispatchOptions options;
     recorder.attach(options, true);
-    if (!add(run_dispatch(kernel_, dispatch_, memory_, options))) return false;
-    for (GroupTrace &trace : recorder.take()) {
-      if (trace.truncated && !may_truncate) {
-        error_ = endless(kernel_, trace, budget);
-        return false;
-      }
-      traces_[trace.linear_id] = std::move(trace);
-    }
+    const DispatchResult part = run_dispatch(kernel_, dispatch_, memory_, options);
+    if (!may_go_on() || !add(part)) return false;
+    for (GroupTrace &trace : recorder.take()) prefixes->push_back(std::move(trace));
     return true;
   }
 
@@ -89,7 +146,7 @@ class Recording {
     for (const auto &[group, trace] : traces_)
       if (!busiest || trace.wave_instructions > busiest->wave_instructions) busiest = &trace;
     if (!busiest || !asks_a_counter(*kernel_.program, *busiest)) return false;
-    Recorder recorder({busiest->linear_id}, budget);
+    Recorder recorder({busiest->linear_id}, budget, &turns_);
     DispatchOptions options;
     recorder.attach(options, true);
     if (!run_dispatch(kernel_, dispatch_, memory_, options).ok) return false;
@@ -105,6 +162,28 @@ class Recording {
   }
 
  private:
+  bool record(const std::vector<uint64_t> &groups, uint64_t budget, bool may_truncate,
+              bool one_at_a_time) {
+    Recorder recorder(groups, budget, &turns_);
+    DispatchOptions options;
+    options.one_at_a_time = one_at_a_time;
+    recorder.attach(options, true);
+    const DispatchResult part = run_dispatch(kernel_, dispatch_, memory_, options);
+    if (!may_go_on() || !add(part)) return false;
+    for (GroupTrace &trace : recorder.take()) {
+      if (trace.truncated && !may_truncate) {
+        error_ = endless(kernel_, trace, budget);
+        return false;
+      }
+      traces_[trace.linear_id] = std::move(trace);
+    }
+    return true;
+  }
+  bool may_go_on() {
+    const std::string error = turns_.error();
+    if (!error.empty()) error_ = kernel_.name + ": " + error;
+    return error.empty();
+  }
   bool add(const DispatchResult &part) {
     result_.wave_instructions += part.wave_instructions;
     result_.mfma_flops += part.mfma_flops;
@@ -119,6 +198,7 @@ class Recording {
   const Kernel &kernel_;
   const Dispatch &dispatch_;
   const RegionSnapshot &memory_;
+  Turns &turns_;
   DispatchResult &result_;
   std::map<uint64_t, GroupTrace> traces_;
   std::string error_;
@@ -171,42 +251,203 @@ class Placement {
   double bytes_ = 0;
 };
 
+// The address that the work-group synchronises at first, by a load of `ops` or what such a load is for; 0: none. All that
+// wait for one another begin there.
+uint64_t first_address(const GroupTrace &group, const std::set<uint32_t> &ops) {
+  for (const WaveTrace &wave : group.waves)
+    for (const SyncUse &sync : wave.syncs)
+      if (ops.count(wave.memory[sync.memory].op)) return sync.address;
+  return 0;
+}
+
+// Which turn each one waits for, found at the beginning of the launch: a few times what repeats itself there, or all.
+bool find_order(Recording &recording, uint64_t groups, uint32_t waves,
+                const std::set<uint32_t> &wait_ops, Ordering &ordering) {
+  // Where signals are written that samples wait for.
+  std::set<uint64_t> awaited;
+  for (const auto &[group, trace] : recording.traces())
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (wait_ops.count(wave.memory[sync.memory].op)) awaited.insert(sync.address);
+  std::set<uint32_t> ops = wait_ops;
+  for (const auto &[group, trace] : recording.traces())
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (!sync.load && awaited.count(sync.address)) ops.insert(wave.memory[sync.memory].op);
+  // Up to the first of them in a wave, and somewhat on: that of another work-group may come later.
+  uint64_t steps = 0;
+  for (const auto &[group, trace] : recording.traces())
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (ops.count(wave.memory[sync.memory].op)) {
+          steps = std::max<uint64_t>(steps, wave.memory[sync.memory].step);
+          break;
+        }
+  const uint64_t budget = (steps + steps / 2 + 100) * waves;
+  constexpr uint64_t kFirstLook = 256, kMostLooked = 1 << 14;
+  std::map<uint64_t, uint64_t> last;  // turn that began at an address
+  std::vector<uint32_t> distance;
+  for (uint64_t looked = std::min(groups, kFirstLook);; looked = std::min(groups, looked * 4)) {
+    while (distance.size() < looked) {
+      // A few at a time: they are kept as long as they are looked at.
+      std::vector<uint64_t> some;
+      for (uint64_t turn = distance.size(); turn < looked && some.size() < kFirstLook; ++turn)
+        some.push_back(turn);
+      std::vector<GroupTrace> prefixes;
+      if (!recording.run_prefixes(some, budget, &prefixes)) return false;
+      for (const GroupTrace &prefix : prefixes) {
+        const uint64_t address = first_address(prefix, ops), turn = prefix.linear_id;
+        const auto [at, fresh] = last.emplace(address, turn);
+        distance.push_back(
+            fresh || !address || !waits(prefix, wait_ops) ? 0 : uint32_t(turn - at->second));
+        at->second = turn;
+      }
+    }
+    if (looked == groups) break;
+    for (uint64_t period = 1; period <= looked / 2 && !ordering.periodic; ++period) {
+      // The first ones of a launch may have nobody before them.
+      ordering.periodic = true;
+      for (uint64_t turn = period; turn < looked && ordering.periodic; ++turn)
+        ordering.periodic = distance[turn] == distance[turn - period];
+      if (ordering.periodic) distance.resize(period);
+    }
+    if (ordering.periodic || looked >= kMostLooked) break;
+  }
+  ordering.distance = std::move(distance);
+  return true;
+}
+
+// Numbers addresses in the order in which they are met: where the host put them must not matter.
+void number_addresses(const std::vector<std::vector<GroupTrace> *> &lists) {
+  std::map<uint64_t, uint64_t> numbers;
+  for (auto *groups : lists)
+    for (GroupTrace &group : *groups)
+      for (WaveTrace &wave : group.waves)
+        for (SyncUse &sync : wave.syncs)
+          sync.address = numbers.emplace(sync.address, numbers.size()).first->second;
+}
+
+void forget_syncs(std::vector<GroupTrace> &groups) {
+  for (GroupTrace &group : groups)
+    for (WaveTrace &wave : group.waves) wave.syncs = {};
+}
+
+// Loads of addresses that another work-group of these has stored to or updated.
+std::set<uint32_t> loads_of_others(const std::map<uint64_t, GroupTrace> &traces) {
+  std::map<uint64_t, uint64_t> writer;  // of an address: a work-group
+  for (const auto &[turn, trace] : traces)
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (!sync.load) writer.emplace(sync.address, turn);
+  std::set<uint32_t> ops;
+  for (const auto &[turn, trace] : traces)
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs) {
+        const auto found = sync.load ? writer.find(sync.address) : writer.end();
+        if (found != writer.end() && found->second != turn) ops.insert(wave.memory[sync.memory].op);
+      }
+  return ops;
+}
+
+// All turns of a launch: each waits for the last one before it that wrote where it waits.
+std::vector<uint32_t> distances(const std::map<uint64_t, GroupTrace> &traces,
+                                const std::set<uint32_t> &wait_ops) {
+  std::map<uint64_t, uint64_t> writer;
+  std::vector<uint32_t> result;
+  for (const auto &[turn, trace] : traces) {
+    uint32_t distance = 0;
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs) {
+        const auto found =
+            wait_ops.count(wave.memory[sync.memory].op) ? writer.find(sync.address) : writer.end();
+        if (found != writer.end() && !distance) distance = uint32_t(turn - found->second);
+      }
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (!sync.load) writer[sync.address] = turn;
+    result.push_back(distance);
+  }
+  return result;
+}
+
+// Whether the first numbers that the work-groups take all come from one address.
+bool one_counter(const Program &program, const std::map<uint64_t, GroupTrace> &traces) {
+  std::set<uint64_t> addresses;
+  for (const auto &[turn, trace] : traces)
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (is_ticket(program, wave.memory[sync.memory])) {
+          addresses.insert(sync.address);
+          break;
+        }
+  return addresses.size() == 1;
+}
+
+// Of the samples that wait, some from the first to the last: what they wait for is looked at.
+std::vector<uint32_t> some_that_wait(const RecordedLaunch &launch) {
+  std::vector<uint32_t> all;
+  for (uint32_t n = 0; n < launch.samples.size(); ++n)
+    if (launch.ordering.distance_of(launch.samples[n].linear_id)) all.push_back(n);
+  constexpr size_t kSome = 4;
+  if (all.size() <= kSome) return all;
+  std::vector<uint32_t> some;
+  for (size_t n = 0; n < kSome; ++n) some.push_back(all[n * (all.size() - 1) / (kSome - 1)]);
+  return some;
+}
+
 }  // namespace
 
 bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionSnapshot &memory,
                    const LaunchFacts &facts, bool all, const RecordLimits &limits,
                    RecordedLaunch *launch, DispatchResult *result, std::string *error) {
   *result = DispatchResult();
-  Recording recording(kernel, dispatch, memory, *result);
+  launch->facts = facts;
+  launch->program = kernel.program;
+  const uint64_t groups = launch->groups();
+  Turns turns(groups, all);
+  Recording recording(kernel, dispatch, memory, turns, *result);
   const auto stop = [&] {
     *error = recording.error();
     return false;
   };
-  launch->facts = facts;
-  launch->program = kernel.program;
+  const bool asks = asks_counters(*kernel.program);
+  if (asks && !all && !recording.show_counters(groups)) return stop();
+  if (asks && all && !recording.run({0}, limits.group_instructions, false)) return stop();
+  const bool in_turn = asks && all && asks_a_counter(*kernel.program, recording.traces().at(0)) &&
+                       double(recording.traces().at(0).wave_instructions) * double(groups) <=
+                           double(limits.ordered_instructions);
+  if (in_turn && !recording.run_in_turn(groups, limits.group_instructions)) return stop();
 
-  const MeasureWork measure = [&](const std::vector<uint64_t> &groups) {
-    std::vector<double> work(groups.size(), -1.0);
-    if (!recording.error().empty() || !recording.run(groups, limits.group_instructions, false))
+  const MeasureWork measure = [&](const std::vector<uint64_t> &wanted) {
+    std::vector<double> work(wanted.size(), -1.0);
+    if (!recording.error().empty() || !recording.run(wanted, limits.group_instructions, false))
       return work;
-    for (size_t n = 0; n < groups.size(); ++n)
-      work[n] = double(recording.traces().at(groups[n]).wave_instructions);
+    for (size_t n = 0; n < wanted.size(); ++n)
+      work[n] = double(recording.traces().at(wanted[n]).wave_instructions);
     return work;
   };
-  launch->rule = choose_samples(facts.grid, measure, limits.samples);
+  SampleLimits sample_limits = limits.samples;
+  std::set<uint32_t> wait_ops;
+  if (in_turn) {
+    wait_ops = loads_of_others(recording.traces());
+    if (!wait_ops.empty()) {
+      sample_limits.all_groups = groups;
+      sample_limits.samples = UINT32_MAX;
+    }
+  }
+  launch->rule = choose_samples(facts.grid, measure, sample_limits);
   if (!recording.error().empty()) return stop();
+  if (!all) wait_ops = turns.wait_ops();
   if (!all && recording.takes_turns(limits.group_instructions)) return stop();
 
   // Work-groups go to the XCDs in turn.
   const Occupancy occupancy =
-      occupancy_of_launch(facts.unit, facts.group, launch->groups(), facts.compute_units);
+      occupancy_of_launch(facts.unit, facts.group, groups, facts.compute_units);
   const uint64_t xcds = facts.xcds,
                  at_once = uint64_t(occupancy.groups_per_compute_unit) * facts.compute_units;
   std::vector<uint64_t> first, others;
-  for (uint64_t group = 0; group < std::min(at_once, launch->groups()); group += xcds)
-    first.push_back(group);
-  for (uint64_t group = 1; group < std::min(xcds, launch->groups()); ++group)
-    others.push_back(group);
+  for (uint64_t group = 0; group < std::min(at_once, groups); group += xcds) first.push_back(group);
+  for (uint64_t group = 1; group < std::min(xcds, groups); ++group) others.push_back(group);
   const uint64_t budget =
       all ? limits.group_instructions
           : std::max<uint64_t>(limits.stream_instructions / (first.size() + others.size() + 1),
@@ -217,11 +458,38 @@ bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionS
   for (const uint64_t group : launch->rule.samples) launch->samples.push_back(traces.at(group));
   for (const uint64_t group : first) launch->streams.push_back(traces.at(group));
   for (const uint64_t group : others) launch->other_xcds.push_back(traces.at(group));
+  Ordering &ordering = launch->ordering;
+  ordering.tickets = turns.tickets() || in_turn;
+  ordering.one_counter = in_turn ? one_counter(*kernel.program, traces) : turns.one_counter();
+  ordering.wait_ops.assign(wait_ops.begin(), wait_ops.end());
+  if (ordering.ordered()) {
+    if (launch->samples.size() == groups)
+      ordering.distance = distances(traces, wait_ops);
+    else if (!find_order(recording, groups, uint32_t(launch->samples[0].waves.size()), wait_ops,
+                         ordering))
+      return stop();
+    std::vector<uint64_t> before;
+    for (const uint32_t n : some_that_wait(*launch)) {
+      const uint64_t turn = launch->samples[n].linear_id;
+      ordering.after.push_back(n);
+      before.push_back(turn - ordering.distance_of(turn));
+    }
+    // What ran as a stream only may have been cut.
+    recording.forget(before);
+    if (!recording.run(before, limits.group_instructions, false)) return stop();
+    for (const uint64_t group : before) ordering.before.push_back(traces.at(group));
+  }
+  const std::vector<std::vector<GroupTrace> *> lists = {&launch->samples, &ordering.before,
+                                                        &launch->streams, &launch->other_xcds};
+  if (ordering.ordered())
+    number_addresses(lists);
+  else
+    for (auto *list : lists) forget_syncs(*list);
   Placement placement(memory);
-  for (auto *groups : {&launch->samples, &launch->streams, &launch->other_xcds})
-    for (GroupTrace &group : *groups) placement.place(group);
+  for (auto *list : {&launch->samples, &launch->streams, &launch->other_xcds, &ordering.before})
+    for (GroupTrace &group : *list) placement.place(group);
   launch->footprint_bytes = placement.bytes();
-  if (all && !recording.run_others(launch->groups())) return stop();
+  if (all && !recording.run_others(groups)) return stop();
   return true;
 }
 

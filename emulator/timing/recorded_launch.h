@@ -24,6 +24,27 @@ struct LaunchFacts {
   GroupResources group;
 };
 
+// How the work-groups of a launch wait for one another, see turns.h. The turn of a work-group is its linear index: where
+// it takes its number from a counter, the one that it gets when work-groups start in that order.
+struct Ordering {
+  bool tickets = false;  // numbers come from counters
+  bool one_counter =
+      false;  // a single one, so that they are in the order in which work-groups start on any XCD
+  std::vector<uint32_t> wait_ops;  // the loads that wait, by operation; empty: no work-group waits
+  // Turn t waits for turn t - distance[t % distance.size()]; 0: for none.
+  std::vector<uint32_t> distance;
+  bool periodic = false;  // `distance` repeats itself, as far as was looked
+  // What some of the samples wait for: samples[after[n]] for before[n].
+  std::vector<GroupTrace> before;
+  std::vector<uint32_t> after;
+
+  bool ordered() const { return !wait_ops.empty(); }
+  uint32_t distance_of(uint64_t turn) const {
+    const uint32_t d = distance.empty() ? 0 : distance[turn % distance.size()];
+    return d <= turn ? d : 0;
+  }
+};
+
 struct RecordedLaunch {
   LaunchFacts facts;
   std::shared_ptr<const Program> program;
@@ -34,6 +55,7 @@ struct RecordedLaunch {
   // linear index, and one on each other XCD. Maybe truncated.
   std::vector<GroupTrace> streams, other_xcds;
   double footprint_bytes = 0;  // of the allocations that these touch
+  Ordering ordering;
 
   uint64_t groups() const { return uint64_t(facts.grid[0]) * facts.grid[1] * facts.grid[2]; }
 };
@@ -44,6 +66,8 @@ struct RecordLimits {
   uint64_t group_instructions = 30'000'000;
   // Of all streams together.
   uint64_t stream_instructions = 5'000'000;
+  // Of all work-groups, which are all recorded, where they wait for one another and all have to run.
+  uint64_t ordered_instructions = 150'000'000;
 };
 
 // Runs the work-groups it needs, and with `all` every other one, too; nothing runs twice, so with

@@ -127,6 +127,14 @@ void add_summary(JsonWriter &json, const LaunchModel &m) {
   json.key("vmem").value(m.vector_memory);
   json.close('}');
   json.key("idle").value(m.idle);
+  if (!m.ordering.empty()) {
+    json.key("ordering").open('{');
+    json.key("rule").value(m.ordering);
+    json.key("waiting_clocks").value(m.waiting_clocks);
+    json.key("waiting_share").value(m.waiting_share);
+    json.key("seconds_without_waiting").value(m.seconds_without_waiting);
+    json.close('}');
+  }
   json.key("occupancy").open('{');
   json.key("groups_per_compute_unit").value(uint64_t(m.occupancy.groups_per_compute_unit));
   json.key("waves_per_simd").value(uint64_t(m.occupancy.waves_per_simd));

@@ -8,10 +8,12 @@ set(FLYDSL_EMU_TIMING_SOURCES
   timing/memory_path.cc
   timing/memory_system.cc
   timing/occupancy.cc
+  timing/ordered_schedule.cc
   timing/record.cc
   timing/recorded_launch.cc
   timing/report.cc
   timing/sample.cc
   timing/schedule.cc
   timing/trace_store.cc
+  timing/turns_of_group.cc
 )

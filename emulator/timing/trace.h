@@ -39,6 +39,15 @@ struct MemoryUse {
   uint16_t bytes_per_lane = 0;
   uint16_t phase_bytes = 0;  // what a pass moves at most
   MemoryKind kind = MemoryKind::kLdsRead;
+  bool device_scope = false;  // a load or store (sc1) that goes past the L1 and the XCD's L2
+};
+
+// A memory instruction that may order work-groups: a dword loaded at device scope, stored or updated, at one
+// address for all lanes.
+struct SyncUse {
+  uint64_t address = 0;
+  uint32_t memory = 0;  // index in WaveTrace::memory
+  bool load = false;
 };
 
 // Step of a wave: the operation's index in Program::ops; kNoLanes when EXEC was 0.
@@ -48,6 +57,7 @@ struct WaveTrace {
   std::vector<uint32_t> steps;
   std::vector<MemoryUse> memory;  // of the memory instructions among `steps`, in order
   std::vector<uint64_t> lines;    // line addresses: byte address / kLineBytes
+  std::vector<SyncUse> syncs;     // in order
 };
 
 struct GroupTrace {

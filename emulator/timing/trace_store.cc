@@ -9,7 +9,7 @@
 namespace flydsl::emu::timing {
 namespace {
 
-constexpr char kMagic[] = "flydsl timing trace 1\n";
+constexpr char kMagic[] = "flydsl timing trace 2\n";
 // Launches of other processors are not modelled, so not saved.
 constexpr char kTarget[] = "gfx950";
 // More than any launch has: what a damaged file may ask for at most.
@@ -107,13 +107,18 @@ void write_wave(Writer &out, const WaveTrace &wave) {
     out.number(use.lanes);
     out.number(use.bytes_per_lane);
     out.number(use.phase_bytes);
-    out.number(uint64_t(use.kind));
+    out.number(uint64_t(use.kind) << 1 | uint64_t(use.device_scope));
   }
   out.number(wave.lines.size());
   uint64_t last = 0;
   for (const uint64_t line : wave.lines) {
     out.difference(line, last);
     last = line;
+  }
+  out.number(wave.syncs.size());
+  for (const SyncUse &sync : wave.syncs) {
+    out.number(sync.memory);
+    out.number(sync.address << 1 | uint64_t(sync.load));
   }
 }
 
@@ -139,13 +144,26 @@ void read_wave(Reader &in, WaveTrace &wave, uint32_t ops) {
     use.lanes = uint16_t(in.count(UINT16_MAX));
     use.bytes_per_lane = uint16_t(in.count(UINT16_MAX));
     use.phase_bytes = uint16_t(in.count(UINT16_MAX));
-    use.kind = MemoryKind(in.count(uint64_t(MemoryKind::kCache)));
+    const uint64_t kind = in.count(uint64_t(MemoryKind::kCache) << 1 | 1);
+    use.kind = MemoryKind(kind >> 1);
+    use.device_scope = kind & 1;
     line += use.line_count;
     wave.memory.push_back(use);
   }
   if (in.count() != line) return in.bad();
   uint64_t address = 0;
   for (; in.good() && line; --line) wave.lines.push_back(address = in.difference(address));
+  for (uint64_t left = in.count(wave.memory.size()), next = 0; in.good() && left; --left) {
+    SyncUse sync;
+    const uint64_t memory = in.number(), place = in.number();
+    // Each belongs to a memory instruction of its own, in order.
+    if (memory < next || memory >= wave.memory.size()) return in.bad();
+    next = memory + 1;
+    sync.memory = uint32_t(memory);
+    sync.address = place >> 1;
+    sync.load = place & 1;
+    wave.syncs.push_back(sync);
+  }
 }
 
 void write_groups(Writer &out, const std::vector<GroupTrace> &groups) {
@@ -261,6 +279,33 @@ void read_period(Reader &in, SampleRule &rule) {
   rule.at[1] = read_points(in);
 }
 
+void write_ordering(Writer &out, const Ordering &ordering) {
+  out.number(ordering.tickets);
+  out.number(ordering.one_counter);
+  write_points(out, ordering.wait_ops);
+  out.number(ordering.distance.size());
+  for (const uint32_t distance : ordering.distance) out.number(distance);
+  out.number(ordering.periodic);
+  write_groups(out, ordering.before);
+  write_points(out, ordering.after);
+}
+
+void read_ordering(Reader &in, uint32_t ops, size_t samples, Ordering &ordering) {
+  ordering.tickets = in.number() != 0;
+  ordering.one_counter = in.number() != 0;
+  ordering.wait_ops = read_points(in);
+  for (uint64_t left = in.count(1 << 28); in.good() && left; --left)
+    ordering.distance.push_back(uint32_t(in.count()));
+  ordering.periodic = in.number() != 0;
+  ordering.before = read_groups(in, ops);
+  ordering.after = read_points(in);
+  if (ordering.after.size() != ordering.before.size()) in.bad();
+  for (const uint32_t op : ordering.wait_ops)
+    if (op >= ops) in.bad();
+  for (const uint32_t sample : ordering.after)
+    if (sample >= samples) in.bad();
+}
+
 bool consistent(const SampleRule &rule) {
   uint64_t combinations = 1;
   for (int axis = 0; axis < kAxes; ++axis) {
@@ -283,6 +328,7 @@ bool save_launch(const RecordedLaunch &launch, const std::string &path, std::str
   write_groups(out, launch.streams);
   write_groups(out, launch.other_xcds);
   out.real(launch.footprint_bytes);
+  write_ordering(out, launch.ordering);
   write_period(out, launch.rule);
   std::FILE *const file = std::fopen(path.c_str(), "wb");
   const bool written =
@@ -324,6 +370,7 @@ bool load_launch(const std::string &path, RecordedLaunch *launch, std::string *e
     launch->streams = read_groups(in, ops);
     launch->other_xcds = read_groups(in, ops);
     launch->footprint_bytes = in.real();
+    read_ordering(in, ops, launch->samples.size(), launch->ordering);
     read_period(in, launch->rule);
     if (!consistent(launch->rule) || launch->samples.size() != launch->rule.samples.size())
       in.bad();

@@ -39,7 +39,7 @@ struct WaveState {
   const WaveTrace &trace;
   const uint32_t resident, index, age, simd;
   const Slot begin;
-  uint32_t step = 0, memory_index = 0;
+  uint32_t step = 0, memory_index = 0, sync_index = 0;
   uint8_t priority = 0;
   bool ended = false, barrier_open = false, waits_for_landing = false;
   Stall reason = Stall::kArbitration;  // why it has not issued since `since`

@@ -12,14 +12,12 @@
 #include "emulator/timing/costs.h"
 #include "emulator/timing/report.h"
 #include "emulator/timing/trace_store.h"
-#include "test/emulator/support/launch.h"
+#include "test/emulator/timing/modelled_launch.h"
 
 namespace flydsl::emu::test {
 namespace {
 
 using testing::HasSubstr;
-using timing::LaunchModel;
-using timing::RecordedLaunch;
 
 // s10 times: 1 KB of the array, 8 KB apart from work-group to work-group, and a matrix instruction.
 std::string loop(const std::string &count) {
@@ -53,65 +51,6 @@ const std::string kRough =
 // Heads flattened into x.
 const std::string kFlat =
     loop("s_and_b32 s10, s2, 15\ns_lshl_b32 s10, s10, 3\ns_add_u32 s10, s10, 8");
-
-class ModelledLaunch : public Launch {
- protected:
-  void SetUp() override {
-    facts_.compute_units = 256;
-    facts_.unit.lds_bytes = 160 * 1024;
-    facts_.unit.lds_granule_bytes = 1280;
-    facts_.target = "gfx950:sramecc+:xnack-";
-  }
-
-  void build_for(const std::string &assembly, uint32_t x, uint32_t y = 1, uint32_t waves = 1) {
-    // Begins at a line, as device memory does.
-    constexpr size_t kWords = 1 << 15, kAlignBytes = 256;
-    build(assembly, kWords + kAlignBytes / 4);
-    kernarg_ = (kernarg_ + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
-    array_ = out_.data() + (kernarg_ - reinterpret_cast<uint64_t>(out_.data())) / 4;
-    dispatch_.grid[0] = facts_.grid[0] = x;
-    dispatch_.grid[1] = facts_.grid[1] = y;
-    dispatch_.block[0] = facts_.block[0] = waves * 64;
-    facts_.kernel = kernel_.name;
-    facts_.group = {waves * 64, 256, 0};
-  }
-  // `everything`: each work-group is simulated.
-  RecordedLaunch record(bool everything = false, bool all = false) {
-    timing::RecordLimits limits = limits_;
-    if (everything) {
-      limits.samples.all_groups = UINT64_MAX;
-      limits.samples.samples = UINT32_MAX;
-      limits.samples.work = 1e18;
-    }
-    std::vector<Region> regions = {region(&kernarg_, 8, false, "kernel arguments"),
-                                   region(array_, (1 << 15) * 4, true, "hipMalloc")};
-    std::sort(regions.begin(), regions.end(),
-              [](const Region &x, const Region &y) { return x.begin < y.begin; });
-    RecordedLaunch launch;
-    recorded_ = timing::record_launch(kernel_, dispatch_, RegionSnapshot(regions), facts_, all,
-                                      limits, &launch, &result_, &error_);
-    return launch;
-  }
-  LaunchModel model(bool everything = false) {
-    const RecordedLaunch launch = record(everything);
-    EXPECT_TRUE(recorded_) << error_;
-    return timing::model_launch(launch, constants_);
-  }
-  static std::string json(const RecordedLaunch &launch, const timing::Constants &constants) {
-    timing::ModelOptions options;
-    options.profile = options.timeline = true;
-    return timing::launch_json(timing::model_launch(launch, constants, options), *launch.program,
-                               true);
-  }
-
-  uint32_t *array_ = nullptr;
-  timing::LaunchFacts facts_;
-  timing::RecordLimits limits_;
-  timing::Constants constants_;
-  DispatchResult result_;
-  bool recorded_ = false;
-  std::string error_;
-};
 
 struct Extrapolation {
   const char *name;
@@ -239,31 +178,48 @@ TEST_F(ModelledLaunch, AWorkGroupThatWaitsForAnotherIsNamed) {
   EXPECT_THAT(error_, testing::ContainsRegex("wave 0 at 0x[0-9a-f]+ `s_(sleep 1|branch)"));
 }
 
-// Tiles from a counter in memory, 200 for all work-groups together.
-TEST_F(ModelledLaunch, WorkGroupsThatShareTheirWorkOutAreNamed) {
-  const auto kernel = [](const std::string &end) {
-    return R"(
+// Tiles from a counter in memory, 1500 for all work-groups together; `lanes` of a work-group ask for one.
+std::string tiles_from_a_counter(const std::string &lanes, const std::string &end) {
+  return R"(
 s_load_dwordx2 s[8:9], s[0:1], 0x0
 v_mov_b32 v1, 0
 v_mov_b32 v2, 1
 s_waitcnt lgkmcnt(0)
 .Ltile:
-s_mov_b64 exec, 1
+s_mov_b64 exec, )" +
+         lanes + R"(
 global_atomic_add v3, v1, v2, s[8:9] sc0
 s_waitcnt vmcnt(0)
 v_readfirstlane_b32 s10, v3
 s_mov_b64 exec, -1
 )" + end;
-  };
-  build_for(kernel("s_cmp_lt_u32 s10, 200\ns_cbranch_scc1 .Ltile\n"), 600);
+}
+const std::string kUntilNoneIsLeft = "s_cmp_lt_u32 s10, 1500\ns_cbranch_scc1 .Ltile\n";
+
+TEST_F(ModelledLaunch, WorkGroupsTakeTheirTurnsAtACounter) {
+  build_for(tiles_from_a_counter("1", kUntilNoneIsLeft), 600);
+  array_[0] = 100;
+  const RecordedLaunch launch = record();
+  ASSERT_TRUE(recorded_) << error_;
+  EXPECT_TRUE(launch.ordering.tickets);
+  EXPECT_FALSE(launch.ordering.ordered());
+  // Numbers 100 + L, 700 + L and 1300 + L: the first 200 have a third tile, and one more number says that none is left.
+  for (const timing::GroupTrace &sample : launch.samples) {
+    const auto &memory = sample.waves[0].memory;
+    EXPECT_EQ(memory.size(), 1 + (sample.linear_id < 200 ? 4u : 3u)) << sample.linear_id;
+  }
+  // A ticket that decides nothing.
+  build_for(tiles_from_a_counter("1", ""), 600);
+  (void)record();
+  EXPECT_TRUE(recorded_) << error_;
+}
+
+TEST_F(ModelledLaunch, WorkGroupsThatShareTheirWorkOutOtherwiseAreNamed) {
+  build_for(tiles_from_a_counter("3", kUntilNoneIsLeft), 600);
   (void)record();
   EXPECT_FALSE(recorded_);
   EXPECT_THAT(error_, HasSubstr("work-groups share their work out while they run"));
   EXPECT_THAT(error_, HasSubstr("work-group ("));
-  // A ticket that decides nothing.
-  build_for(kernel(""), 600);
-  (void)record();
-  EXPECT_TRUE(recorded_) << error_;
 }
 
 TEST_F(ModelledLaunch, AFaultEndsTheRecording) {

@@ -27,7 +27,7 @@ class Stream {
  public:
   explicit Stream(uint32_t pitch = 1000) : pitch_(pitch) { group_.waves.resize(1); }
   Stream &touch(uint32_t op, const std::vector<uint64_t> &lines,
-                MemoryKind kind = MemoryKind::kGlobalLoad) {
+                MemoryKind kind = MemoryKind::kGlobalLoad, bool device_scope = false) {
     timing::WaveTrace &wave = group_.waves[0];
     for (const uint64_t line : lines) {
       for (uint32_t n = 1; n < pitch_; ++n) wave.steps.push_back(0);
@@ -39,6 +39,7 @@ class Stream {
       use.lanes = 64;
       use.bytes_per_lane = 2;
       use.kind = kind;
+      use.device_scope = device_scope;
       wave.steps.push_back(op);
       wave.memory.push_back(use);
       wave.lines.push_back(line);
@@ -123,6 +124,23 @@ TEST(MemorySystem, TheL2HoldsFourMegabytes) {
     const MemoryProfile p = profile({&stream});
     EXPECT_GT(share(p.ops[2], part < 1 ? Source::kL2 : Source::kMall), 0.99) << part;
   }
+}
+
+// What one XCD wrote, another one reads: neither's L2 may answer.
+TEST(MemorySystem, DeviceScopeGoesPastTheL2) {
+  Stream stream(1);
+  const auto all = lines(0, 64);
+  stream.touch(1, all, MemoryKind::kGlobalLoad, true)
+      .touch(2, all, MemoryKind::kGlobalLoad, true)
+      .touch(3, all, MemoryKind::kGlobalStore, true)
+      .touch(4, all, MemoryKind::kGlobalStore, true)
+      .touch(5, all);
+  const MemoryProfile p = profile({&stream});
+  EXPECT_EQ(share(p.ops[1], Source::kHbm), 1);
+  EXPECT_EQ(share(p.ops[2], Source::kMall), 1);
+  EXPECT_EQ(p.ops[3].write_back, 1);
+  EXPECT_EQ(p.ops[4].write_back, 0) << "the MALL holds them: HBM takes them once";
+  EXPECT_EQ(share(p.ops[5], Source::kMall), 1) << "nor did it keep them";
 }
 
 TEST(MemorySystem, WhatOtherXcdsTouchComesFromHbmOnce) {
@@ -256,6 +274,19 @@ TEST_F(Path, StoresAreAcknowledgedByTheL2AndDrainToHbm) {
   EXPECT_NEAR(done, 64 * 2 + constants_.l2_latency, 1);
   EXPECT_NEAR(p.drained(), 64 * kLineBytes / (constants_.hbm_bytes_per_second / 2e9 / 256), 1);
   EXPECT_EQ(p.hbm_bytes(), 64 * kLineBytes);
+}
+
+TEST_F(Path, DeviceScopeGoesToTheMall) {
+  all_from(Source::kL2);
+  MemoryUse load = use(1), store = use(64, MemoryKind::kGlobalStore);
+  load.device_scope = store.device_scope = true;
+  MemoryPath p = path();
+  const std::vector<uint64_t> all = lines(0, 64);
+  for (const double begin : {0.0, 1e6})
+    EXPECT_GT(p.vector(begin, {0, 0, 0}, load, all.data()), begin + constants_.mall_latency);
+  const double bytes_per_clock = constants_.mall_bytes_per_second / 2e9 / 256;
+  EXPECT_NEAR(p.vector(2e6, {0, 0, 0}, store, all.data()),
+              2e6 + 64 * kLineBytes / bytes_per_clock + constants_.mall_latency, 5);
 }
 
 // An instruction that no stream reached counts as the mean of all.
