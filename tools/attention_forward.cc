@@ -25,7 +25,8 @@ class AttentionForwardProblem final : public Problem {
  public:
   flydsl_aot_attention_forward_params params{};
   flydsl_aot_tensor seed{}, offset{}, seed_out{}, offset_out{};
-  int64_t batches = 0;
+  int64_t batches = 0, longest_k = 0;
+  std::vector<int64_t> lengths_k;  // of each sequence, if they are told
   std::vector<Sequences> sequences;
 
   AttentionForwardProblem() { params.struct_size = sizeof params; }
@@ -63,17 +64,28 @@ class AttentionForwardProblem final : public Problem {
       return std::to_string(tensor.sizes[axis - (4 - tensor.rank)]);
     };
     const int heads = params.q.rank - 3;
-    return {{"dtype", flydsl_aot_dtype_name(params.q.dtype)},
-            {"batch", std::to_string(batches)},
-            {"heads_q", size(params.q, 1)},
-            {"heads_kv", size(params.k, 1)},
-            {"seqlen_q", size(params.q, 2)},
-            {"seqlen_k", size(params.k, 2)},
-            {"head_dim", size(params.q, 3)},
-            {"head_dim_v", size(params.v, 3)},
-            {"causal", causal_name(params.mask)},
-            {"layout", params.q.strides[heads] < params.q.strides[heads + 1] ? "bshd" : "bhsd"},
-            {"features", features()}};
+    std::vector<std::pair<std::string, std::string>> all = {
+        {"dtype", flydsl_aot_dtype_name(params.q.dtype)},
+        {"batch", std::to_string(batches)},
+        {"heads_q", size(params.q, 1)},
+        {"heads_kv", size(params.k, 1)},
+        {"seqlen_q", size(params.q, 2)},
+        {"seqlen_k", params.block_table.rank ? std::to_string(longest_k) : size(params.k, 2)},
+        {"head_dim", size(params.q, 3)},
+        {"head_dim_v", size(params.v, 3)},
+        {"causal", causal_name(params.mask)},
+        {"layout", params.q.strides[heads] < params.q.strides[heads + 1] ? "bshd" : "bhsd"},
+        {"features", features()}};
+    if (params.block_table.rank) {
+      all.emplace_back("block_size", size(params.k, 2));
+      all.emplace_back("seqused_k", format_numbers(lengths_k));
+    }
+    for (const BoundTensor &input : inputs) {
+      if (input.name == "bias" || input.name == "visible")
+        all.emplace_back(input.name, std::string(flydsl_aot_dtype_name(input.tensor->dtype)) + " " +
+                                         format_shape(input.file_shape));
+    }
+    return all;
   }
 
  private:
@@ -177,8 +189,9 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   const int64_t longest_q = packed_q ? params.max_seqlen_q : params.q.sizes[2];
   int64_t longest_k = packed_k ? params.max_seqlen_k : params.k.sizes[2];
   if (paged && !packed_k) longest_k = paged_room(params.block_table, params.k, params.max_seqlen_k);
+  problem->longest_k = longest_k;
   const std::vector<int64_t> used_q = binder.numbers("seqused_q");
-  const std::vector<int64_t> used_k = binder.numbers("seqused_k");
+  const std::vector<int64_t> used_k = problem->lengths_k = binder.numbers("seqused_k");
   const size_t told = std::max({starts_q.size(), starts_k.size(), used_q.size() + 1,
                                 used_k.size() + 1, size_t{1}}) -
                       1;

@@ -203,6 +203,11 @@ class ModelTest(ToolTest):
         for pair in (("--op", "attention_forward"), ("--problem", "seqlen_k=512"), ("--problem", "causal=top-left"),
                      ("--problem", "head_dim_v=128"), ("--peers", "aiter,triton")):
             self.assertIn(pair, list(zip(given, given[1:])))
+        paged = [f"--set={setting}" for setting in ("q=2x4x512x64", "k=32x4x32x64", "v=32x4x32x64", "block_table=2x16", "seqused_k=512,100")]
+        for arguments, told in (([*shapes("2x4x512x64"), "--set=bias=1x4x512x512"], {"features=bias", "bias=fp32 1x4x512x512"}),
+                                (paged, {"features=seqused_k,block_table", "block_size=32", "seqlen_k=512", "seqused_k=512,100"})):
+            self.model(*arguments, "--peers=aiter,triton", **environment)
+            self.assertLessEqual(told, set(json.loads(seen.read_text())))
         table = self.model(*shapes(), "--peers=aiter,triton", **environment)
         self.assertRegex(table, r"aiter +1\.000 ms")
         self.assertRegex(table, r"triton .*cannot")

@@ -30,6 +30,16 @@ class PeersBenchTest(ToolTest):
                 self.assertGreaterEqual(peer["matrix_flops"], report["problem_flops"])
                 self.assertLess(peer["problem_tflops"], report["peak"]["tflops"])
 
+    def test_attention_forward_with_a_feature(self):
+        for settings in (("bias=1x16x2048x2048",), ("visible=1x1x2048x2048",), ("alibi_slopes=16",), ("softcap=30",), ("dropout_p=0.1",)):
+            (peer,) = self.bench("1x16x2048x128", "1x16x2048x128", "triton", *(f"--set={setting}" for setting in settings))["peers"]
+            self.assertIn(settings[0].split("=")[0].split("_")[0], peer["kernel"])
+        (peer,) = self.bench("1x16x2048x128", "32x16x64x128", "triton", "--set=block_table=1x32", "--set=seqused_k=2048")["peers"]
+        self.assertIn("paged64", peer["kernel"])
+        for settings in (("bias=1x16x2048x2048", "softcap=30"), ("bias=1x16x2048x1",)):
+            (peer,) = self.bench("1x16x2048x128", "1x16x2048x128", "triton", *(f"--set={setting}" for setting in settings))["peers"]
+            self.assertTrue(peer["refused"])
+
     def test_attention_decode(self):
         report = self.bench("16x64x1x128", "16x8x8192x128", "triton,aiter", operator="attention_decode")
         triton, aiter = report["peers"]

@@ -20,8 +20,9 @@ import re
 import sys
 
 from launch import environment
+from modelled.families import families
 
-FAMILIES = {"aiter": ("aiter", "triton_attention"), "triton": ("triton_attention",), "flydsl": ("flydsl",)}
+PEERS = ("aiter", "triton", "flydsl")
 OBJECTS_MISSING = 3
 LEADERS = 4
 
@@ -49,10 +50,11 @@ def parse():
     if bool(options.op) == options.calibration:
         parser.error("one of --op and --calibration")
     options.peers = [peer for peer in options.peers.split(",") if peer]
-    if unknown := set(options.peers) - set(FAMILIES):
+    if unknown := set(options.peers) - set(PEERS):
         parser.error(f"--peers: unknown {sorted(unknown)}")
     if options.op and not options.peers:
         parser.error("--op needs --peers")
+    options.problem = dict(entry.split("=", 1) for entry in options.problem)
     return options
 
 
@@ -67,7 +69,7 @@ def model_peer(session, pool, options, peer):
     from modelled.tensors import Unsupported
 
     try:
-        found = operators.launchers(options.objects, options.op, peer, dict(entry.split("=", 1) for entry in options.problem))
+        found = operators.launchers(options.objects, options.op, peer, options.problem)
     except Unsupported as reason:
         return dict(peer=peer, refused=str(reason))
     chosen = {name: run for name, run in found.items() if re.search(options.only, name)}
@@ -96,9 +98,10 @@ def model_peer(session, pool, options, peer):
 
 def main():
     options = parse()
-    families = FAMILIES["aiter"] if options.calibration else [f for peer in options.peers for f in FAMILIES[peer]]
+    needed = ("aiter", "triton_attention") if options.calibration else [
+        family for peer in options.peers for family in families(options.op, peer, options.problem)]
     if os.environ.get("FLYDSL_AOT_SKIP_PEERS") != "1":
-        require(options.objects, families)
+        require(options.objects, needed)
     environment.enter(options.objects)
     if not pathlib.Path(options.library).is_file():
         sys.exit(f"no library {options.library}")

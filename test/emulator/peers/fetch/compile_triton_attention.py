@@ -4,9 +4,7 @@ usage: compile_triton_attention.py <output folder> few|sweep
 Writes {attention,split,join,helper}/<name>.co and triton_attention.json, which says how each is launched. `few` are the helpers and one or two
 configurations a kind, which the tests run; `sweep` is what an autotuner would try. Needs the `triton` wheel only; no device.
 """
-import collections
 import itertools
-import json
 import pathlib
 import sys
 
@@ -123,21 +121,5 @@ def sweep():
         yield compile_join, (splits, head_dim_v)
 
 
-def one(folder, function, arguments):
-    return function(folder, *arguments)
-
-
-def main():
-    folder, which = pathlib.Path(sys.argv[1]), dict(few=few, sweep=sweep)[sys.argv[2]]
-    index = collections.defaultdict(dict)
-    dropped = collections.Counter()
-    for kind, name, entry in offline.in_parallel(one, [(folder, *job) for job in which()]):
-        if name:
-            index[kind][name] = entry
-        else:
-            dropped[entry] += 1
-    (folder / "triton_attention.json").write_text(json.dumps(index | dict(dropped=dropped), indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    offline.compile_jobs(pathlib.Path(sys.argv[1]), "triton_attention.json", dict(few=few, sweep=sweep)[sys.argv[2]]())

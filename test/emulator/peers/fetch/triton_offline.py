@@ -1,4 +1,6 @@
 """Compiles Triton kernels for a GPU that is not there."""
+import collections
+import json
 import multiprocessing
 import os
 import tempfile
@@ -41,3 +43,18 @@ def in_parallel(function, items):
         os.environ |= dict(TRITON_CACHE_DIR=cache, TRITON_ALWAYS_COMPILE="1", TRITON_DEFAULT_FP_FUSION="1")
         with multiprocessing.get_context("fork").Pool() as pool:
             return pool.starmap(function, items, chunksize=1)
+
+
+def one(folder, function, arguments):
+    return function(folder, *arguments)
+
+
+def compile_jobs(folder, index_name, jobs):
+    """Runs the jobs, (function, its arguments after the folder), each of which gives (kind, name, how to launch it) or (kind, None, why it was dropped)."""
+    index, dropped = collections.defaultdict(dict), collections.Counter()
+    for kind, name, entry in in_parallel(one, [(folder, *job) for job in jobs]):
+        if name:
+            index[kind][name] = entry
+        else:
+            dropped[entry] += 1
+    (folder / index_name).write_text(json.dumps(index | dict(dropped=dropped), indent=1))

@@ -9,18 +9,21 @@ def seen(sq, sk, mask, window=None):
     return {"none": j < sk, "top_left": j <= i, "bottom_right": j <= i + sk - sq}[mask] & (i >= 0)
 
 
-def forward(q, k, v, scale, visible):
-    """q (Hq, Sq, D), k, v (Hk, Sk, D): output, natural-log LSE, probabilities. A row without keys gives 0 and -inf."""
+def forward(q, k, v, scale, visible, change=lambda s: s, weight=1.0):
+    """q (Hq, Sq, D), k, v (Hk, Sk, D): output, natural-log LSE, probabilities. A row without keys gives 0 and -inf.
+
+    `change` is what a feature does to the scores, `weight` what dropout multiplies the probabilities with on their way to v.
+    """
     group = q.shape[0] // k.shape[0]
     k, v = np.repeat(k, group, 0), np.repeat(v, group, 0)
-    s = np.where(visible, q @ k.transpose(0, 2, 1) * scale, -np.inf)
+    s = np.where(visible, change(q @ k.transpose(0, 2, 1) * scale), -np.inf)
     top = s.max(-1, keepdims=True)
     p = np.exp(s - np.where(np.isfinite(top), top, 0))
     total = p.sum(-1, keepdims=True)
     with np.errstate(divide="ignore"):
         lse = np.log(total[..., 0]) + np.where(np.isfinite(top), top, 0)[..., 0]
     p = p / np.where(total == 0, 1, total)
-    return p @ v, lse, p
+    return (p * weight) @ v, lse, p
 
 
 def backward(q, k, v, do, scale, p, out):

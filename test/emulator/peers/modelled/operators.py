@@ -1,13 +1,16 @@
 """Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}."""
-from modelled import aiter, flydsl, triton
+from modelled import aiter, flydsl, triton, triton_features
+from modelled.families import with_feature
 from modelled.tensors import Unsupported
 
 
 def attention_forward(objects, peer, p):
     numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_q", "seqlen_k", "head_dim", "head_dim_v")}
-    if p.get("features", "none") != "none":
-        raise Unsupported(f"compiled without {p['features']}")
     described = dict(causal=p["causal"], dtype=p["dtype"], layout=p.get("layout", "bshd"))
+    if with_feature(p):
+        if peer != "triton":
+            raise Unsupported(f"compiled without {p['features']}")
+        return triton_features.attention_forward(objects, p, **numbers, **described)
     if peer == "aiter":
         return {"fmha_v3_fwd": aiter.attention_forward(objects, **numbers, **described)}
     if peer == "triton":

@@ -14,14 +14,14 @@ WIDTH = dict(bf16=2, e4m3=1)  # bytes of an element
 
 
 class Objects:
-    """The objects of fetch/compile_triton_attention.py: those of the tests and, where it was fetched, the sweep."""
+    """The objects of fetch/compile_FAMILY.py: those of the tests and, where it was fetched, the sweep."""
 
-    def __init__(self, objects):
+    def __init__(self, objects, family="triton_attention"):
         self.index = {}
-        for folder in (pathlib.Path(objects, name) for name in ("triton_attention", "triton_attention_sweep")):
-            if (folder / "triton_attention.json").is_file():
-                for kind, entries in json.loads((folder / "triton_attention.json").read_text()).items():
-                    if kind in ("attention", "split", "join", "helper"):
+        for folder in (pathlib.Path(objects, name) for name in (family, f"{family}_sweep")):
+            if (folder / f"{family}.json").is_file():
+                for kind, entries in json.loads((folder / f"{family}.json").read_text()).items():
+                    if kind != "dropped":
                         self.index.setdefault(kind, {}).update({name: entry | dict(path=folder / kind / f"{name}.co") for name, entry in entries.items()})
 
     def of(self, kind, **problem):

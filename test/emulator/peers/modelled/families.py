@@ -1,0 +1,11 @@
+"""Which families of fetch.sh have a peer's kernels for an operator's problem. Imports nothing that fetch.sh installs."""
+
+
+def with_feature(problem):
+    return problem.get("features", "none") != "none"
+
+
+def families(operator, peer, problem):
+    if peer == "triton":
+        return ("triton_features",) if operator == "attention_forward" and with_feature(problem) else ("triton_attention",)
+    return dict(aiter=("aiter", "triton_attention"), flydsl=("flydsl",))[peer]
