@@ -7,7 +7,6 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/library_handle.h"
-#include "tools/verify/attention_forward_verify.h"
 #include "tools/verify/attention_operators.h"
 #include "tools/verify/case_line.h"
 #include "tools/verify/case_list.h"
@@ -18,7 +17,7 @@ namespace {
 
 struct Case {
   std::string line;
-  verify::AttentionSpec spec;
+  verify::ReadCase read;
 };
 
 std::vector<std::string> lines_of(const VerifyArguments &arguments,
@@ -46,8 +45,7 @@ std::vector<Case> read_cases(const VerifyArguments &arguments,
   std::vector<Case> cases;
   try {
     for (const std::string &line : lines_of(arguments, op)) {
-      cases.push_back({line, verify::parse_attention_spec(line, op.absent)});
-      if (arguments.fuzz == 0) cases.back().spec.seed += arguments.seed;
+      cases.push_back({line, op.read(line, arguments.fuzz == 0 ? arguments.seed : 0)});
     }
   } catch (const verify::CaseError &error) {
     bad_input(error.what());
@@ -58,10 +56,9 @@ std::vector<Case> read_cases(const VerifyArguments &arguments,
   return cases;
 }
 
-verify::Outcome outcome_of(const LibraryHandle &library, const verify::AttentionOperator &op,
-                           const Case &one) {
+verify::Outcome outcome_of(const LibraryHandle &library, const Case &one) {
   try {
-    return verify::verify_attention_case(library.get(), one.spec, op.call);
+    return one.read.run(library.get());
   } catch (const verify::DeviceError &error) {
     verify::Outcome outcome;
     outcome.fault = error.what();
@@ -89,11 +86,11 @@ int command_verify(const VerifyArguments &arguments) {
                     static_cast<unsigned long long>(arguments.fuzz - 1));
   size_t passed = 0, failed = 0;
   for (const Case &one : cases) {
-    const verify::Outcome outcome = outcome_of(library, *op, one);
+    const verify::Outcome outcome = outcome_of(library, one);
     const bool good = outcome.fault.empty();
     ++(good ? passed : failed);
     if (!good) {
-      std::printf("FAILED %s: %s\n", one.spec.name.c_str(), outcome.fault.c_str());
+      std::printf("FAILED %s: %s\n", one.read.name.c_str(), outcome.fault.c_str());
       const bool emulated = info.device == FLYDSL_AOT_DEVICE_EMULATOR;
       std::printf("  replay: flydsl-aot verify %s --device %s --case '%s'", arguments.op.c_str(),
                   emulated ? "emulator" : "hip", one.line.c_str());
@@ -101,7 +98,7 @@ int command_verify(const VerifyArguments &arguments) {
         std::printf(" --seed %llu", static_cast<unsigned long long>(arguments.seed));
       std::printf("\n");
     } else if (arguments.verbose) {
-      std::printf("ok     %s: %s\n", one.spec.name.c_str(), outcome.numbers.c_str());
+      std::printf("ok     %s: %s\n", one.read.name.c_str(), outcome.numbers.c_str());
     }
     std::fflush(stdout);
     if (outcome.device_failed) break;

@@ -8,8 +8,10 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-24;
 
-double rounded(double (*rounding)(double), double value) {
-  return rounding ? rounding(value) : value;
+// Of the error of rounding a number.
+double variance(const BackwardRounding &rounding, double value) {
+  const double most = rounding.unit * std::fabs(value) + rounding.tiny;
+  return most * most / 3;
 }
 
 double norm(const double *values, int64_t count) {
@@ -80,6 +82,9 @@ struct Row {
 
 Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &rounding) {
   Gradients g;
+  const auto rounded = [&](double operand) {
+    return rounding.operand ? rounding.operand(operand) : operand;
+  };
   const int64_t all_rows = p.heads_q * p.rows, all_keys = p.heads_kv * p.keys;
   g.out.assign(static_cast<size_t>(all_rows * p.value_dim), 0);
   g.lse.assign(static_cast<size_t>(all_rows), -INFINITY);
@@ -91,9 +96,11 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
   g.dk_floor.assign(static_cast<size_t>(all_keys), 0);
   g.dv_floor = g.dk_floor;
   g.dsink_floor = g.dsink;
+  g.dq_variance = g.dq_floor;
+  g.dk_variance = g.dv_variance = g.dk_floor;
   if (p.want_score_gradient) {
     g.score.assign(static_cast<size_t>(all_rows * p.keys), 0);
-    g.score_floor = g.score;
+    g.score_floor = g.score_variance = g.score;
   }
   for (int64_t h = 0; h < p.heads_q; ++h) {
     const int64_t group = h / (p.heads_q / p.heads_kv);
@@ -120,10 +127,11 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
           add(out, row.weights[static_cast<size_t>(j)] * dropout(j), key(p.v, j, p.value_dim),
               p.value_dim);
       }
-      for (int64_t d = 0; d < p.value_dim; ++d) out[d] = rounded(rounding.out, out[d]);
 
       // Backward: from out and lse as they were stored.
-      const double lse = rounded(rounding.lse, row.lse);
+      const double lse = rounding.lse ? (*rounding.lse)[at] : row.lse;
+      if (rounding.out)
+        std::copy_n(rounding.out->data() + row_number * p.value_dim, p.value_dim, out);
       row.weigh(lse);
       const double delta = dot(dout, out, p.value_dim),
                    delta_magnitude = absolute_dot(dout, out, p.value_dim),
@@ -136,9 +144,10 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
                      derivative = row.scores[static_cast<size_t>(j)].derivative;
         const double *k = key(p.k, j, p.head_dim), *v = key(p.v, j, p.value_dim);
         const size_t key_at = static_cast<size_t>(group * p.keys + j);
-        add(g.dv.data() + (group * p.keys + j) * p.value_dim, rounded(rounding.operand, weight * m),
-            dout, p.value_dim);
+        add(g.dv.data() + (group * p.keys + j) * p.value_dim, rounded(weight * m), dout,
+            p.value_dim);
         g.dv_floor[key_at] += finite((relative + 4 * kEpsilon) * weight * m * dout_norm);
+        g.dv_variance[key_at] += finite(variance(rounding, weight * m) * dout_norm * dout_norm);
         const double dp = m * dot(dout, v, p.value_dim);
         const double dp_magnitude = m * absolute_dot(dout, v, p.value_dim);
         const double ds = weight * (dp - delta);
@@ -146,19 +155,24 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
                                           4 * kEpsilon * (dp_magnitude + delta_magnitude));
         if (p.want_score_gradient) {
           const size_t place = at * static_cast<size_t>(p.keys) + static_cast<size_t>(j);
-          g.score[place] = rounded(rounding.operand, ds);
+          g.score[place] = rounded(ds);
           g.score_floor[place] = finite(ds_floor + 4 * kEpsilon * std::fabs(ds));
+          g.score_variance[place] = finite(variance(rounding, ds));
         }
         const double before_cap = ds * derivative;
         const double floor = ds_floor * derivative +
                              (p.terms.softcap > 0 ? 0x1p-20 * std::fabs(ds) : 0) +
                              4 * kEpsilon * std::fabs(before_cap);
-        const double operand = p.scale * rounded(rounding.operand, before_cap);
+        const double operand = p.scale * rounded(before_cap);
         add(g.dq.data() + row_number * p.head_dim, operand, k, p.head_dim);
         add(g.dk.data() + (group * p.keys + j) * p.head_dim, operand,
             p.q.data() + row_number * p.head_dim, p.head_dim);
-        g.dq_floor[at] += finite(std::fabs(p.scale) * floor * norm(k, p.head_dim));
-        g.dk_floor[key_at] += finite(std::fabs(p.scale) * floor * q_norm);
+        const double k_norm = norm(k, p.head_dim), factor = std::fabs(p.scale),
+                     spread = variance(rounding, before_cap) * factor * factor;
+        g.dq_floor[at] += finite(factor * floor * k_norm);
+        g.dk_floor[key_at] += finite(factor * floor * q_norm);
+        g.dq_variance[at] += finite(spread * k_norm * k_norm);
+        g.dk_variance[key_at] += finite(spread * q_norm * q_norm);
       }
       if (p.terms.sink) {
         const double sink_weight = std::exp(p.terms.sink(h) - lse);
@@ -174,13 +188,12 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
 GradientJudgement judge_gradient(const std::vector<double> &got, const GradientReference &reference,
                                  double frobenius_limit) {
   GradientJudgement judgement;
-  judgement.text = "no elements";
-  if (got.size() != reference.exact.size())
-    return {false, INFINITY, 0, 0, "wrong number of elements"};
+  if (got.size() != reference.exact.size()) return {false, INFINITY, 0, "wrong number of elements"};
   const auto columns = static_cast<size_t>(reference.columns);
-  double all_error = 0, all_exact = 0, all_rounded = 0;
+  double all_error = 0, all_exact = 0, all_rounded = 0, all_floors = 0;
   char text[400];
   for (size_t row = 0; columns > 0 && row < got.size() / columns; ++row) {
+    if (!reference.used.empty() && !reference.used[row]) continue;
     double error = 0, exact = 0, rounding = 0, other_rounding = 0, worst = -1;
     size_t judged = 0, place = row * columns;
     bool fault = false;
@@ -204,35 +217,43 @@ GradientJudgement judge_gradient(const std::vector<double> &got, const GradientR
       other_rounding += off_by(reference.unrounded_operands);
       if (off > worst) worst = off, place = n;
     }
-    const double bound = 4 * std::sqrt(std::max(rounding, other_rounding)) +
-                         2 * reference.unit * std::sqrt(exact) + reference.floor[row] +
+    const double deviation = reference.deviation.empty() ? 0 : reference.deviation[row];
+    const double rounding_error =
+        std::max(std::sqrt(std::max(rounding, other_rounding)), deviation);
+    const double bound = 4 * rounding_error + 2 * reference.unit * std::sqrt(exact) +
+                         reference.floor[row] +
                          (exact > 0 ? reference.tiny * std::sqrt(static_cast<double>(judged)) : 0);
     const double ratio = fault || (error > 0 && bound == 0) ? INFINITY
                          : bound > 0                        ? std::sqrt(error) / bound
                                                             : 0;
-    if (!fault) all_error += error, all_exact += exact, all_rounded += rounding;
-    if (row == 0 || ratio > judgement.worst_ratio) {
+    if (!fault) {
+      all_error += error;
+      all_exact += exact;
+      all_rounded += rounding_error * rounding_error;
+      all_floors += std::pow(reference.floor[row], 2);
+    }
+    if (judgement.text.empty() || ratio > judgement.worst_ratio) {
       judgement.worst_ratio = ratio;
       std::snprintf(text, sizeof text,
                     "row %zu, of norm %.4g: error %.3g, bound %.3g (rounded formulas are off by "
                     "%.3g, fp32 by %.3g), %.3g of "
                     "it; column %zu: %.9g, reference %.9g",
-                    row, std::sqrt(exact), std::sqrt(error), bound,
-                    std::sqrt(std::max(rounding, other_rounding)), reference.floor[row], ratio,
-                    place % columns, got[place], reference.exact[place]);
+                    row, std::sqrt(exact), std::sqrt(error), bound, rounding_error,
+                    reference.floor[row], ratio, place % columns, got[place],
+                    reference.exact[place]);
       judgement.text = text;
     }
   }
+  if (judgement.text.empty()) judgement.text = "no elements";
   judgement.ok = judgement.worst_ratio <= 1;
-  if (all_exact > 0) {
-    judgement.frobenius = std::sqrt(all_error / all_exact);
-    judgement.rounded_frobenius = std::sqrt(all_rounded / all_exact);
-  }
-  const double limit = std::max(frobenius_limit, 2 * judgement.rounded_frobenius);
-  if (judgement.ok && judgement.frobenius > limit) {
+  if (all_exact > 0) judgement.frobenius = std::sqrt(all_error / all_exact);
+  const double most = std::max(frobenius_limit * std::sqrt(all_exact), 2 * std::sqrt(all_rounded)) +
+                      std::sqrt(all_floors);
+  if (judgement.ok && std::sqrt(all_error) > most) {
     judgement.ok = false;
-    std::snprintf(text, sizeof text, "relative error of all elements %.3g, above %.3g",
-                  judgement.frobenius, limit);
+    std::snprintf(text, sizeof text,
+                  "error of all elements together %.3g, above %.3g; their norm is %.3g",
+                  std::sqrt(all_error), most, std::sqrt(all_exact));
     judgement.text = text;
   }
   return judgement;

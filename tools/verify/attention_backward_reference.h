@@ -25,11 +25,12 @@ struct BackwardProblem {
   bool want_score_gradient = false;
 };
 
-// Where a kernel rounds, as functions; the identity in the exact gradients.
+// Where a kernel rounds; nowhere in the exact gradients.
 struct BackwardRounding {
   double (*operand)(double) = nullptr;  // M P and dS', which matrix instructions multiply
-  double (*out)(double) = nullptr;      // O
-  double (*lse)(double) = nullptr;
+  double unit = 0, tiny = 0;            // its unit roundoff, half its smallest subnormal
+  // What the forward pass gave, (Hq, rows, Dv) and (Hq, rows), if not what the problem's scores give exactly.
+  const std::vector<double> *out = nullptr, *lse = nullptr;
 };
 
 struct Gradients {
@@ -46,6 +47,9 @@ struct Gradients {
   //   dsink: sum_i exp(sink - lse_i) (r_i |delta_i| + 4 e sum_d |dO O|)
   std::vector<double> dq_floor, dk_floor, dv_floor;  // (Hq, rows), (Hkv, keys), (Hkv, keys)
   std::vector<double> score_floor, dsink_floor;      // as score and dsink
+  // With operands that are rounded, squares: what the norm of a row's error is on average, if the rounding error of an operand x
+  // is spread evenly within u |x| + tiny.
+  std::vector<double> dq_variance, dk_variance, dv_variance, score_variance;
 };
 
 Gradients attention_gradients(const BackwardProblem &problem, const BackwardRounding &rounding);
@@ -58,23 +62,25 @@ struct GradientReference {
       rounded;  // the same formulas with P, dS, O and the result rounded to the type
   std::vector<double> unrounded_operands;  // if not empty: with O and the result rounded alone
   std::vector<double> floor;               // of each row, as above
+  std::vector<double> deviation;           // of each row, root of the variance above; empty: 0
+  std::vector<bool> used;                  // of each row, whether it is judged; empty: all are
   double unit = 0;                         // unit roundoff of the output: 2^-8, 2^-11 or 2^-24
   double tiny = 0;                         // half its smallest subnormal
 };
 
 struct GradientJudgement {
   bool ok = true;
-  double worst_ratio = 0;        // worst |error of a row| / bound
-  double frobenius = 0;          // |error| / |reference| over all finite elements
-  double rounded_frobenius = 0;  // the same of the rounded formulas
-  std::string text;              // worst row and its values; first fault if not ok
+  double worst_ratio = 0;  // worst |error of a row| / bound
+  double frobenius = 0;    // |error| / |reference| over all finite elements
+  std::string text;        // worst row and its values; first fault if not ok
 };
 
-// Every row: |error| <= 4 |error of the rounded formulas| + 2 u |row| + its floor, Euclidean norms over those elements that are finite in both
-// references; of dbias the larger of the two roundings, since nothing says that its sum takes rounded dS. Elements that are not
+// Every row: |error| <= 4 e + 2 u |row| + its floor, Euclidean norms over those elements that are finite in both references. e is the
+// error of the rounded formulas, or what it is on average where that is more (a row of few independent numbers can be right by chance); of
+// dbias the larger one of both ways of rounding, since nothing says that its sum takes rounded dS. Elements that are not
 // finite in the exact reference must not be finite in the result; those that only the rounded formulas overflow are not judged. A row
-// whose bound is 0 (a query that sees no key, a key that nobody sees) must be exactly 0. Over all elements the relative norm of the error
-// is at most `frobenius_limit`, or twice that of the rounded formulas where that is larger.
+// whose bound is 0 (a query that sees no key, a key that nobody sees) must be exactly 0. Over all elements the norm of the error is at most
+// `frobenius_limit` times that of the reference, or 2 e where that is more, plus the floors.
 GradientJudgement judge_gradient(const std::vector<double> &got, const GradientReference &reference,
                                  double frobenius_limit);
 

@@ -1,162 +1,33 @@
 #include "tools/verify/attention_device_case.h"
 
-#include <cstring>
-#include <utility>
-
-#include "tools/verify/float16.h"
-#include "tools/verify/float8.h"
-
 namespace flydsl::verify {
-namespace {
-
-// The 16-bit values as they are stored.
-void upload(DeviceTensor &tensor, flydsl_aot_dtype wide, const std::vector<uint16_t> &values) {
-  const flydsl_aot_dtype stored = tensor.tensor().dtype;
-  if (stored == wide) return tensor.set(values);
-  std::vector<uint8_t> bytes;
-  for (const uint16_t value : values)
-    bytes.push_back(float_to_float8(stored, to_float(wide, value)));
-  tensor.set(bytes);
-}
-
-flydsl_aot_dtype stored(const AttentionCase &c, flydsl_aot_dtype float8) {
-  return float8 == FLYDSL_AOT_DTYPE_INVALID ? c.dtype : float8;
-}
-
-std::vector<int64_t> without_channels(std::vector<int64_t> sizes) {
-  sizes.pop_back();
-  return sizes;
-}
-
-}  // namespace
-
-Side::Side(const AttentionCase &c, const std::vector<int64_t> &lengths, Lengths as,
-           int64_t positions)
-    : batches(c.batches),
-      positions(positions),
-      packed(as == Lengths::kPacked || as == Lengths::kPackedUsed),
-      used(as == Lengths::kUsed || as == Lengths::kPackedUsed || as == Lengths::kPaged),
-      paged(as == Lengths::kPaged),
-      lengths(lengths),
-      packing(packing_of(lengths, as == Lengths::kPackedUsed)),
-      paging(paged ? paging_of(lengths, positions, c.block_size, 1) : Paging{}) {}
-
-std::vector<int64_t> Side::sizes(int64_t heads, int64_t channels) const {
-  if (packed) return {heads, packing.total, channels};
-  if (paged) return {paging.blocks, heads, paging.block_size, channels};
-  return {batches, heads, positions, channels};
-}
-
-Numbers descale_numbers(flydsl_aot_handle *handle, const AttentionCase::Descale &of) {
-  return Numbers(handle, FLYDSL_AOT_FP32, !of.values.empty(), of.sizes);
-}
 
 DeviceCase::DeviceCase(flydsl_aot_handle *handle, const AttentionCase &c)
-    : rows(c, c.lengths_q, c.lengths_q_as, c.seq_q),
-      keys(c, c.lengths_k, c.lengths_k_as, c.seq_k),
-      handle_(handle),
-      case_(&c),
-      q_(handle, stored(c, c.q_dtype), rows.sizes(c.heads_q, c.head_dim), c.place_q,
-         c.input_poison),
-      k_(handle, stored(c, c.kv_dtype), keys.sizes(c.heads_kv, c.head_dim), c.place_k,
-         c.input_poison),
-      v_(handle, stored(c, c.kv_dtype), keys.sizes(c.heads_kv, c.v_is_k ? 0 : c.value_dim()),
-         c.place_v, c.input_poison),
+    : DeviceInputs(handle, c),
       out_(handle, c.dtype, rows.sizes(c.heads_q, c.value_dim()), c.place_out, kOutputPoison),
       lse_(handle, FLYDSL_AOT_FP32, without_channels(rows.sizes(c.heads_q, 1)), c.place_lse,
-           kOutputPoison),
-      used_k_(handle, FLYDSL_AOT_INT32, keys.used, {c.batches}),
-      block_table_(handle, FLYDSL_AOT_INT32, keys.paged,
-                   {c.batches, keys.paging.blocks_of_sequence}),
-      alibi_slopes_(handle, FLYDSL_AOT_FP32, !c.alibi_slopes.empty(),
-                    c.alibi_slopes.size() == static_cast<size_t>(c.heads_q)
-                        ? std::vector<int64_t>{c.heads_q}
-                        : std::vector<int64_t>{c.batches, c.heads_q}),
-      sinks_(handle, FLYDSL_AOT_FP32, !c.sinks.empty(), {c.heads_q}),
-      k_descale_(descale_numbers(handle, c.k_descale)),
-      v_descale_(descale_numbers(handle, c.v_descale)) {
-  fill();
-}
-
-void DeviceCase::fill() {
-  const AttentionCase &c = *case_;
-  upload(q_, c.dtype, rows.placed(c.q, c.heads_q, c.head_dim, c.input_poison));
-  upload(k_, c.dtype, keys.placed(c.k, c.heads_kv, c.head_dim, c.input_poison));
-  if (!c.v_is_k) upload(v_, c.dtype, keys.placed(c.v, c.heads_kv, c.value_dim(), c.input_poison));
-  used_k_.set(std::vector<int32_t>(c.lengths_k.begin(), c.lengths_k.end()));
-  block_table_.set(keys.paging.block_table);
-  alibi_slopes_.set(c.alibi_slopes);
-  sinks_.set(c.sinks);
-  k_descale_.set(c.k_descale.values);
-  v_descale_.set(c.v_descale.values);
-}
+           kOutputPoison) {}
 
 void DeviceCase::refill(const AttentionCase &c) {
-  const auto sizes = [&] {
-    return std::pair(rows.sizes(c.heads_q, c.head_dim), keys.sizes(c.heads_kv, c.head_dim));
-  };
-  const auto before = sizes();
-  rows = Side(c, c.lengths_q, c.lengths_q_as, c.seq_q);
-  keys = Side(c, c.lengths_k, c.lengths_k_as, c.seq_k);
-  if (sizes() != before) throw DeviceError("a case with other shapes cannot take these tensors");
-  case_ = &c;
-  fill();
-  for (DeviceTensor *tensor : {&out_, &lse_, workspace_.get()})
-    if (tensor) tensor->upload();
-}
-
-flydsl_aot_tensor DeviceCase::value_view() const {
-  if (!case_->v_is_k) return v_.tensor();
-  flydsl_aot_tensor view = k_.tensor();
-  view.sizes[view.rank - 1] = case_->value_dim();
-  return view;
-}
-
-template <typename Element>
-std::vector<Element> DeviceCase::dense(const std::vector<Element> &values, int64_t channels,
-                                       Element filler, std::string *stray) const {
-  if (!rows.packed) return values;
-  const int64_t heads = case_->heads_q;
-  std::vector<Element> result =
-      unpack(rows.packing, values, heads, rows.positions, channels, filler);
-  const std::vector<Element> again =
-      pack(rows.packing, result, heads, rows.positions, channels, filler);
-  if (std::memcmp(again.data(), values.data(), values.size() * sizeof(Element)) != 0)
-    *stray = "a row between the sequences was written";
-  return result;
+  DeviceInputs::refill(c);
+  out_.upload();
+  lse_.upload();
 }
 
 AttentionResult DeviceCase::finish(flydsl_aot_status status) {
+  const AttentionCase &c = on_device();
   AttentionResult result;
-  result.status = status;
-  result.kernel = answer_.kernel;
-  if (status != FLYDSL_AOT_OK) result.message = flydsl_aot_last_error();
-  if (status != query_status_ || answer_.status != query_status_) {
-    result.contradiction = std::string("the query said ") + flydsl_aot_status_name(query_status_) +
-                           " (" + answer_.reason + "), the call " + flydsl_aot_status_name(status) +
-                           " (" + result.message + ")";
-  }
-  if (flydsl_aot_device_synchronize(handle_) != FLYDSL_AOT_OK) {
-    result.device_failed = true;
-    result.contradiction = flydsl_aot_last_error();
-    return result;
-  }
-  workspace_->get<uint8_t>();
+  if (!DeviceInputs::finish(status, &result)) return result;
   std::string &stray = result.stray_write;
-  stray = workspace_->changed_outside();
-  result.out =
-      dense(out_.get<uint16_t>(), case_->value_dim(), static_cast<uint16_t>(kOutputPoison), &stray);
-  result.lse = dense(lse_.get<float>(), 1, kLsePoison, &stray);
+  result.out = rows.dense(out_.get<uint16_t>(), c.heads_q, c.value_dim(),
+                          static_cast<uint16_t>(kOutputPoison), &stray);
+  result.lse = rows.dense(lse_.get<float>(), c.heads_q, 1, kLsePoison, &stray);
   result.outputs_untouched = out_.untouched() && lse_.untouched();
   if (stray.empty()) stray = out_.changed_outside();
   if (stray.empty()) stray = lse_.changed_outside();
-  if (!case_->want_lse) {
+  if (!c.want_lse) {
     if (!lse_.untouched()) stray = "an LSE that was not asked for was written";
     result.lse.clear();
-  }
-  for (DeviceTensor *input : {&q_, &k_, &v_}) {
-    input->get<uint16_t>();
-    if (!input->untouched()) stray = "an input was changed";
   }
   return result;
 }

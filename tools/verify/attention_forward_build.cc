@@ -1,5 +1,4 @@
-// The numbers of a case. Each is drawn from its own place, so that one that is the same along an axis with
-// stride 0 needs no order of drawing.
+// The numbers of a case.
 #include <algorithm>
 #include <cmath>
 
@@ -27,52 +26,8 @@ enum Stream : uint64_t {
   kPlacements
 };
 
-Random random_at(const AttentionSpec &spec, Stream stream, int64_t place = 0) {
-  Random base(spec.seed * 31 + stream);
-  return Random(base.bits() + static_cast<uint64_t>(place) * 0xd1342543de82ef95);
-}
-
 bool has(const std::string &letters, char letter) {
   return letters.find(letter) != std::string::npos;
-}
-
-AttentionCase::Fill filler(const AttentionSpec &spec, Stream stream, const Values &values,
-                           const std::string &zero, int64_t heads, int64_t positions,
-                           int64_t channels) {
-  return [=, &spec, b0 = has(zero, 'b'), h0 = has(zero, 'h'), s0 = has(zero, 's')](
-             int64_t b, int64_t h, int64_t s, int64_t d) -> float {
-    b = b0 ? 0 : b;
-    h = h0 ? 0 : h;
-    s = s0 ? 0 : s;
-    const auto coordinate = [&](int64_t n) {
-      return static_cast<float>(static_cast<double>(values.modulus ? n % values.modulus : n) /
-                                values.divisor);
-    };
-    const int64_t place = ((b * heads + h) * positions + s) * channels + d;
-    switch (values.kind) {
-      case Values::kNormal:
-        return static_cast<float>(values.factor) * random_at(spec, stream, place).normal();
-      case Values::kInteger:
-        return static_cast<float>(random_at(spec, stream, place).between(-2, 2));
-      case Values::kConstant:
-        return static_cast<float>(values.factor);
-      case Values::kFirst:
-        return d == 0 ? static_cast<float>(values.factor) : 0;
-      case Values::kPosition:
-        return coordinate(s);
-      case Values::kChannel:
-        return coordinate(d);
-      case Values::kBatch:
-        return coordinate(b);
-      case Values::kHead:
-        return coordinate(h);
-      case Values::kBatchPlusHead:
-        return coordinate(b + h);
-      case Values::kKeys:
-        break;  // taken from k, below
-    }
-    return 0;
-  };
 }
 
 // Rows that are not in use, made NaN.
@@ -157,56 +112,14 @@ AttentionCase::Descale descale(const AttentionSpec &spec, const std::string &kin
   int64_t count = 1;
   for (const int64_t size : result.sizes) count *= size;
   for (int64_t n = 0; n < count; ++n) {
-    Random random = random_at(spec, stream, n);
+    Random random = random_at(spec.seed, stream, n);
     result.values.push_back(std::exp2(random.normal()) * (random.chance(0.1) ? -1.0f : 1.0f));
   }
   return result;
 }
 
-Placement place(const PlacementRule &rule, Random &random, int rank, int free_axes,
-                const std::string &axes, int64_t element_bytes) {
-  Placement placement;
-  switch (rule.kind) {
-    case PlacementRule::kTight:
-      break;
-    case PlacementRule::kGuarded:
-      placement.offset_elements = placement.slack_elements = 64;
-      break;
-    case PlacementRule::kBshd:
-      for (int axis = 0; axis < rank; ++axis) placement.order.push_back(axis);
-      if (rank >= 2) {
-        const size_t head = rank == 4 || free_axes == 3 ? 1 : 0;  // packed tensors have no batches
-        std::swap(placement.order[head], placement.order[head + 1]);
-      }
-      break;
-    case PlacementRule::kRandom:
-    case PlacementRule::kRandom16:
-      placement = random_placement(random, rank, free_axes, rule.kind == PlacementRule::kRandom16,
-                                   element_bytes);
-      break;
-    case PlacementRule::kSlack:
-      placement.pad.assign(static_cast<size_t>(rank), 48);
-      placement.offset_elements = 96;
-      placement.slack_elements = 333;
-      break;
-    case PlacementRule::kOffset:
-      placement.offset_elements = rule.elements;
-      break;
-    case PlacementRule::kPitch:
-      placement.pad.assign(static_cast<size_t>(rank), 0);
-      placement.pad.back() = rule.elements;
-      break;
-  }
-  if (!rule.zero.empty()) {
-    for (int axis = 0; axis < rank; ++axis)
-      placement.broadcast.push_back(static_cast<size_t>(axis) < axes.size() &&
-                                    has(rule.zero, axes[static_cast<size_t>(axis)]));
-  }
-  return placement;
-}
-
 void place_all(const AttentionSpec &spec, AttentionCase &c) {
-  Random random = random_at(spec, kPlacements);
+  Random random = random_at(spec.seed, kPlacements);
   const auto packed = [](Lengths as) {
     return as == Lengths::kPacked || as == Lengths::kPackedUsed ? 1 : 0;
   };
@@ -229,16 +142,16 @@ void place_all(const AttentionSpec &spec, AttentionCase &c) {
 AttentionCase build_attention_case(const AttentionSpec &spec) {
   AttentionCase c = spec.base;
   place_all(spec, c);
-  c.fill_q(filler(spec, kQ, spec.q, spec.place_q.zero, c.heads_q, c.seq_q, c.head_dim));
-  c.fill_k(filler(spec, kK, spec.k, spec.place_k.zero, c.heads_kv, c.seq_k, c.head_dim));
-  c.fill_v(filler(spec, kV, spec.v, spec.place_v.zero, c.heads_kv, c.seq_k, c.value_dim()));
+  c.fill_q(filler(spec.seed, kQ, spec.q, spec.place_q.zero, c.heads_q, c.seq_q, c.head_dim));
+  c.fill_k(filler(spec.seed, kK, spec.k, spec.place_k.zero, c.heads_kv, c.seq_k, c.head_dim));
+  c.fill_v(filler(spec.seed, kV, spec.v, spec.place_v.zero, c.heads_kv, c.seq_k, c.value_dim()));
   if (spec.place_q.zero.empty())
     spoil(c, c.q, c.lengths_q, c.lengths_q_as, c.heads_q, c.seq_q, c.head_dim);
   if (spec.place_k.zero.empty())
     spoil(c, c.k, c.lengths_k, c.lengths_k_as, c.heads_kv, c.seq_k, c.head_dim);
   if (spec.place_v.zero.empty())
     spoil(c, c.v, c.lengths_k, c.lengths_k_as, c.heads_kv, c.seq_k, c.value_dim());
-  Random bad_keys = random_at(spec, kBadKeys);
+  Random bad_keys = random_at(spec.seed, kBadKeys);
   set_keys(spec, c, c.k, c.head_dim, spec.inf_k, true, INFINITY, bad_keys);
   set_keys(spec, c, c.k, c.head_dim, spec.nan_k, false, NAN, bad_keys);
   set_keys(spec, c, c.v, c.value_dim(), spec.nan_v, false, NAN, bad_keys);
@@ -251,13 +164,13 @@ AttentionCase build_attention_case(const AttentionSpec &spec) {
   if (c.v_is_k) c.v = first_channels(c);
   if (spec.bias) {
     c.bias = score_numbers<float>(c, spec.place_bias.zero, [&](int64_t n) {
-      if (random_at(spec, kBiasHides, n).chance(spec.bias_hides)) return -INFINITY;
-      return static_cast<float>(spec.bias_factor) * random_at(spec, kBias, n).normal();
+      if (random_at(spec.seed, kBiasHides, n).chance(spec.bias_hides)) return -INFINITY;
+      return static_cast<float>(spec.bias_factor) * random_at(spec.seed, kBias, n).normal();
     });
   }
   if (spec.visible) {
     c.visible = score_numbers<uint8_t>(c, spec.place_visible.zero, [&](int64_t n) -> int64_t {
-      Random random = random_at(spec, kVisible, n);
+      Random random = random_at(spec.seed, kVisible, n);
       return random.chance(spec.visible_share) ? random.between(1, 255) : 0;
     });
   }
@@ -271,7 +184,7 @@ AttentionCase build_attention_case(const AttentionSpec &spec) {
   }
   using Sinks = AttentionSpec::Sinks;
   for (int64_t h = 0; h < c.heads_q && spec.sinks != Sinks::kNone; ++h) {
-    c.sinks.push_back(spec.sinks == Sinks::kNormal ? 3 * random_at(spec, kSinks, h).normal()
+    c.sinks.push_back(spec.sinks == Sinks::kNormal ? 3 * random_at(spec.seed, kSinks, h).normal()
                       : spec.sinks == Sinks::kZero ? 0
                       : spec.sinks == Sinks::kHigh ? 80
                                                    : -INFINITY);

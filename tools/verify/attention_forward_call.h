@@ -1,9 +1,6 @@
 // A call of attention_forward on a case, on whatever device the handle has.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "tools/verify/attention_device_case.h"
 
 namespace flydsl::verify {
@@ -17,12 +14,7 @@ class ForwardOnDevice : public DeviceCase {
   AttentionResult finish(flydsl_aot_status status);
 
  private:
-  void fill();
-  bool wide_bias() const { return on_device().bias_dtype == FLYDSL_AOT_FP32; }
-
-  Numbers starts_q_, starts_k_, used_q_, q_descale_, bias_, visible_;
-  // Seed and offset in device memory: two that are read, two that are written.
-  DeviceTensor random_, kept_;
+  DeviceTensor used_, kept_;  // seed and offset that were used; weights that were kept
 };
 
 // Queries, calls, waits, downloads. Outputs and workspace are poisoned before. Throws DeviceError if memory

@@ -9,77 +9,6 @@ namespace {
 
 constexpr int64_t kMaxSize = int64_t{1} << 24;
 
-// "normal", "normal*3", "int", "0.5", "first:7", "position%128/128", ...
-Values parse_values(CaseLine &line, const std::string &key) {
-  const std::string text = line.word(key, "normal");
-  Values values;
-  const auto number_after = [&](size_t begin) { return line.to_number(key, text.substr(begin)); };
-  if (text == "int") {
-    values.kind = Values::kInteger;
-  } else if (text == "k" && key == "v") {
-    values.kind = Values::kKeys;
-  } else if (text.starts_with("normal")) {
-    if (text.size() > 6 && text[6] != '*') line.fail(key, "must be normal or normal*NUMBER");
-    if (text.size() > 6) values.factor = number_after(7);
-  } else if (text.starts_with("first:")) {
-    values.kind = Values::kFirst;
-    values.factor = number_after(6);
-  } else if (text[0] >= 'a' && text[0] <= 'z') {
-    const size_t end = text.find_first_of("%/");
-    const std::string name = text.substr(0, end);
-    if (name == "position")
-      values.kind = Values::kPosition;
-    else if (name == "channel")
-      values.kind = Values::kChannel;
-    else if (name == "batch")
-      values.kind = Values::kBatch;
-    else if (name == "head")
-      values.kind = Values::kHead;
-    else if (name == "batch+head")
-      values.kind = Values::kBatchPlusHead;
-    else
-      line.fail(key,
-                "must be normal, int, first:NUMBER, a number, or position, channel, batch, head or "
-                "batch+head with %NUMBER, /NUMBER or both; of v also k");
-    const size_t slash = text.find('/');
-    if (slash != std::string::npos) values.divisor = number_after(slash + 1);
-    const size_t percent = text.find('%');
-    if (percent != std::string::npos) {
-      const std::string modulus =
-          text.substr(percent + 1, slash == std::string::npos ? slash : slash - percent - 1);
-      values.modulus = line.to_integer(key, modulus, 1, kMaxSize);
-    }
-  } else {
-    values.kind = Values::kConstant;
-    values.factor = number_after(0);
-  }
-  return values;
-}
-
-// "tight", "bshd", "random", "random16", "slack", "offset:3", "pitch:1"; axes that may have stride 0, of
-// outputs none.
-PlacementRule parse_placement(CaseLine &line, const std::string &tensor, const std::string &axes) {
-  const std::string key = tensor + "_place";
-  const std::string text = line.word(key, axes.empty() ? "guarded" : "tight");
-  PlacementRule rule;
-  const size_t colon = text.find(':');
-  const std::string name = text.substr(0, colon);
-  constexpr const char *kNames[] = {"tight",    "guarded", "bshd",   "random",
-                                    "random16", "slack",   "offset", "pitch"};
-  size_t kind = 0;
-  while (kind < std::size(kNames) && name != kNames[kind]) ++kind;
-  const bool counted = kind == PlacementRule::kOffset || kind == PlacementRule::kPitch;
-  if (kind == std::size(kNames) || counted != (colon != std::string::npos)) {
-    line.fail(
-        key,
-        "must be tight, guarded, bshd, random, random16, slack, offset:ELEMENTS or pitch:ELEMENTS");
-  }
-  rule.kind = static_cast<PlacementRule::Kind>(kind);
-  if (counted) rule.elements = line.to_integer(key, text.substr(colon + 1), 0, 1 << 20);
-  if (!axes.empty()) rule.zero = line.letters(tensor + "_zero", "", axes);
-  return rule;
-}
-
 flydsl_aot_mask parse_mask(CaseLine &line) {
   const std::string key = "mask", text = line.word(key, "none");
   if (text == "none")
@@ -222,9 +151,7 @@ void check_absent(CaseLine &line, const std::vector<std::string> &absent) {
 
 }  // namespace
 
-AttentionSpec parse_attention_spec(const std::string &text,
-                                   const std::vector<std::string> &absent) {
-  CaseLine line(text);
+AttentionSpec parse_attention_settings(CaseLine &line) {
   AttentionSpec spec;
   spec.name = line.name();
   spec.seed = line.bits("seed", 1);
@@ -251,9 +178,21 @@ AttentionSpec parse_attention_spec(const std::string &text,
   spec.expect = line.word("expect", "");
   spec.want_out = line.numbers("want_out");
   spec.want_lse = line.numbers("want_lse");
+  return spec;
+}
+
+void check_attention_settings(CaseLine &line, const AttentionSpec &spec,
+                              const std::vector<std::string> &absent) {
   line.finish();
   check(line, spec);
   check_absent(line, absent);
+}
+
+AttentionSpec parse_attention_spec(const std::string &text,
+                                   const std::vector<std::string> &absent) {
+  CaseLine line(text);
+  AttentionSpec spec = parse_attention_settings(line);
+  check_attention_settings(line, spec, absent);
   return spec;
 }
 

@@ -6,37 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/verify/attention_forward_case.h"
+#include "tools/verify/case_tensor.h"
 
 namespace flydsl::verify {
-
-// What q, k or v hold.
-struct Values {
-  enum Kind {
-    kNormal,    // standard normal
-    kInteger,   // random integers from -2 to 2
-    kConstant,  // `factor`
-    kFirst,     // `factor` in channel 0, else 0
-    kPosition,  // the coordinate modulo `modulus` (0: without) over `divisor`
-    kChannel,
-    kBatch,
-    kHead,
-    kBatchPlusHead,
-    kKeys  // of v: it is a view of k, its first channels
-  };
-  Kind kind = kNormal;
-  double factor = 1;  // of kNormal, kConstant and kFirst
-  int64_t modulus = 0;
-  double divisor = 1;
-};
-
-// Where a tensor lies.
-struct PlacementRule {
-  enum Kind { kTight, kGuarded, kBshd, kRandom, kRandom16, kSlack, kOffset, kPitch };
-  Kind kind = kTight;    // outputs: kGuarded, the same between 64 elements that must not change
-  int64_t elements = 0;  // of kOffset, before the first; of kPitch, after each row
-  std::string zero;      // letters of axes with stride 0
-};
 
 struct AttentionSpec {
   std::string name;
@@ -66,6 +38,11 @@ struct AttentionSpec {
 // Throws CaseError, also if the line has one of the keys `absent` ("key", or "key=beginning of a value").
 AttentionSpec parse_attention_spec(const std::string &line,
                                    const std::vector<std::string> &absent = {});
+
+// Its two parts, between which an operator with keys of its own reads those.
+AttentionSpec parse_attention_settings(CaseLine &line);
+void check_attention_settings(CaseLine &line, const AttentionSpec &spec,
+                              const std::vector<std::string> &absent);
 
 // The case with its numbers, the same for the same spec everywhere.
 AttentionCase build_attention_case(const AttentionSpec &spec);

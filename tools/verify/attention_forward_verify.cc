@@ -9,12 +9,6 @@
 namespace flydsl::verify {
 namespace {
 
-// Values worked out by hand have six digits or more.
-bool differs(double got, double wanted) {
-  if (!std::isfinite(wanted)) return !(got == wanted || (std::isnan(got) && std::isnan(wanted)));
-  return !(std::fabs(got - wanted) <= 2e-6 * std::max(1.0, std::fabs(wanted)));
-}
-
 // Rows that no sequence has are passed over.
 std::string check_rows(const AttentionCase &c, const char *name, const std::vector<double> &wanted,
                        const std::vector<double> &got, int64_t columns) {
@@ -47,7 +41,7 @@ AttentionCase tight(AttentionCase c) {
   return c;
 }
 
-std::string refusal_fault(const AttentionSpec &spec, const AttentionResult &result) {
+std::string refusal_fault(const AttentionSpec &spec, const CallResult &result) {
   const char *name = flydsl_aot_status_name(result.status);
   if (spec.expect != name)
     return "the call gave " + std::string(name) + " (" + result.message + "), not " + spec.expect;
@@ -57,6 +51,25 @@ std::string refusal_fault(const AttentionSpec &spec, const AttentionResult &resu
 }
 
 }  // namespace
+
+// Values worked out by hand have six digits or more.
+bool differs(double got, double wanted) {
+  if (!std::isfinite(wanted)) return !(got == wanted || (std::isnan(got) && std::isnan(wanted)));
+  return !(std::fabs(got - wanted) <= 2e-6 * std::max(1.0, std::fabs(wanted)));
+}
+
+bool call_succeeded(const AttentionSpec &spec, const CallResult &result, Outcome *outcome) {
+  outcome->device_failed = result.device_failed;
+  outcome->fault = result.contradiction;
+  if (!outcome->fault.empty()) return false;
+  if (!spec.expect.empty()) {
+    outcome->fault = refusal_fault(spec, result);
+    return false;
+  }
+  if (result.status != FLYDSL_AOT_OK)
+    outcome->fault = std::string(flydsl_aot_status_name(result.status)) + ": " + result.message;
+  return result.status == FLYDSL_AOT_OK;
+}
 
 std::string check_wanted(const AttentionSpec &spec, const AttentionCase &c,
                          const AttentionReference &reference) {
@@ -69,17 +82,7 @@ Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &sp
   Outcome outcome;
   const AttentionCase c = build_attention_case(spec);
   const AttentionResult result = call(handle, c);
-  outcome.device_failed = result.device_failed;
-  outcome.fault = result.contradiction;
-  if (!outcome.fault.empty()) return outcome;
-  if (!spec.expect.empty()) {
-    outcome.fault = refusal_fault(spec, result);
-    return outcome;
-  }
-  if (result.status != FLYDSL_AOT_OK) {
-    outcome.fault = std::string(flydsl_aot_status_name(result.status)) + ": " + result.message;
-    return outcome;
-  }
+  if (!call_succeeded(spec, result, &outcome)) return outcome;
   const AttentionReference reference = reference_of(c);
   const Verdict verdict = judge(c, result, reference);
   char numbers[64];

@@ -24,4 +24,10 @@ Outcome verify_attention_case(flydsl_aot_handle *handle, const AttentionSpec &sp
 std::string check_wanted(const AttentionSpec &spec, const AttentionCase &c,
                          const AttentionReference &reference);
 
+// Of any attention operator. Whether a number worked out by hand is another one.
+bool differs(double got, double wanted);
+// Whether the call is one to judge: it succeeded, and was to. Else *outcome says the fault, none if it was refused as the
+// spec says.
+bool call_succeeded(const AttentionSpec &spec, const CallResult &result, Outcome *outcome);
+
 }  // namespace flydsl::verify

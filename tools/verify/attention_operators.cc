@@ -1,39 +1,82 @@
 #include "tools/verify/attention_operators.h"
 
+#include <initializer_list>
+#include <vector>
+
+#include "tools/verify/attention_backward_fuzz.h"
+#include "tools/verify/attention_backward_verify.h"
 #include "tools/verify/attention_decode_call.h"
 #include "tools/verify/attention_decode_fuzz.h"
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/shipped_cases.h"
 
 namespace flydsl::verify {
+namespace {
+
+ReadCase read_forward(const std::string &line, uint64_t added_seed) {
+  AttentionSpec spec = parse_attention_spec(line);
+  spec.seed += added_seed;
+  return {spec.name, [spec](flydsl_aot_handle *handle) {
+            return verify_attention_case(handle, spec, call_attention_forward);
+          }};
+}
+
+ReadCase read_decode(const std::string &line, uint64_t added_seed) {
+  // What attention_forward takes and this one does not.
+  static const std::vector<std::string> absent = {"q_dtype",          "q_descale", "q_lengths",
+                                                  "k_lengths=packed", "bias",      "visible",
+                                                  "dropout",          "kept"};
+  AttentionSpec spec = parse_attention_spec(line, absent);
+  spec.seed += added_seed;
+  return {spec.name, [spec](flydsl_aot_handle *handle) {
+            return verify_attention_case(handle, spec, call_attention_decode);
+          }};
+}
+
+ReadCase read_backward(const std::string &line, uint64_t added_seed) {
+  BackwardSpec spec = parse_backward_spec(line);
+  spec.forward.seed += added_seed;
+  return {spec.forward.name,
+          [spec](flydsl_aot_handle *handle) { return verify_backward_case(handle, spec); }};
+}
+
+const std::initializer_list<const AttentionOperator *> &all() {
+  static const std::initializer_list<const AttentionOperator *> operators = {
+      &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases()};
+  return operators;
+}
+
+}  // namespace
 
 const AttentionOperator &attention_forward_cases() {
-  static const AttentionOperator op = {"attention_forward",
-                                       kAttentionForwardCases,
-                                       fuzz_attention_forward_line,
-                                       call_attention_forward,
-                                       {}};
+  static const AttentionOperator op = {"attention_forward", kAttentionForwardCases,
+                                       fuzz_attention_forward_line, read_forward};
   return op;
 }
 
 const AttentionOperator &attention_decode_cases() {
-  static const AttentionOperator op = {"attention_decode",
-                                       kAttentionDecodeCases,
-                                       fuzz_attention_decode_line,
-                                       call_attention_decode,
-                                       {"q_dtype", "q_descale", "q_lengths", "k_lengths=packed",
-                                        "bias", "visible", "dropout", "kept"}};
+  static const AttentionOperator op = {"attention_decode", kAttentionDecodeCases,
+                                       fuzz_attention_decode_line, read_decode};
+  return op;
+}
+
+const AttentionOperator &attention_backward_cases() {
+  static const AttentionOperator op = {"attention_backward", kAttentionBackwardCases,
+                                       fuzz_attention_backward_line, read_backward};
   return op;
 }
 
 const AttentionOperator *find_attention_operator(const std::string &name) {
-  for (const AttentionOperator *op : {&attention_forward_cases(), &attention_decode_cases()})
+  for (const AttentionOperator *op : all())
     if (name == op->name) return op;
   return nullptr;
 }
 
 std::string attention_operator_names() {
-  return std::string(attention_forward_cases().name) + ", " + attention_decode_cases().name;
+  std::string names;
+  for (const AttentionOperator *op : all())
+    names += (names.empty() ? "" : ", ") + std::string(op->name);
+  return names;
 }
 
 }  // namespace flydsl::verify

@@ -3,6 +3,7 @@
 
 namespace flydsl::verify {
 
-extern const char *const kAttentionForwardCases, *const kAttentionDecodeCases;
+extern const char *const kAttentionForwardCases, *const kAttentionDecodeCases,
+    *const kAttentionBackwardCases;
 
 }  // namespace flydsl::verify

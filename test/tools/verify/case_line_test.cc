@@ -96,28 +96,28 @@ TEST(CaseList, CommentsNamesAndSelection) {
 
 // What attention_decode does not take.
 TEST(CaseLine, KeysOfAnotherOperatorAreRefused) {
-  const std::vector<std::string> &absent = attention_decode_cases().absent;
   for (const char *setting : {"bias=fp32", "dropout=0.5", "q_lengths=used:1", "k_lengths=packed:1",
                               "k_lengths=packed-used:1", "q_dtype=e4m3"}) {
     const std::string line = std::string("smoke_a ") + setting;
     EXPECT_EQ(error_of_spec(line), "no error");
-    EXPECT_TRUE(holds(error_of([&] { parse_attention_spec(line, absent); }),
+    EXPECT_TRUE(holds(error_of([&] { attention_decode_cases().read(line, 0); }),
                       "this operator has no such argument"))
         << setting;
   }
-  parse_attention_spec("smoke_a k_lengths=paged:1", absent);
+  attention_decode_cases().read("smoke_a k_lengths=paged:1", 0);
 }
 
 class CasesOfAnOperator : public ::testing::TestWithParam<const AttentionOperator *> {};
 INSTANTIATE_TEST_SUITE_P(All, CasesOfAnOperator,
-                         ::testing::Values(&attention_forward_cases(), &attention_decode_cases()),
+                         ::testing::Values(&attention_forward_cases(), &attention_decode_cases(),
+                                           &attention_backward_cases()),
                          [](const auto &info) { return std::string(info.param->name); });
 
 TEST_P(CasesOfAnOperator, EveryShippedCaseIsUnderstood) {
   const std::vector<std::string> lines = case_lines("shipped", GetParam()->cases);
   EXPECT_GT(lines.size(), 150u);
   for (const std::string &line : lines) {
-    const std::string name = parse_attention_spec(line, GetParam()->absent).name;
+    const std::string name = GetParam()->read(line, 0).name;
     EXPECT_TRUE(name.starts_with("smoke_") || name.starts_with("full_")) << name;
   }
 }
@@ -126,7 +126,7 @@ TEST_P(CasesOfAnOperator, TheSameSeedIsTheSameCaseAndEverySeedIsUnderstood) {
   const auto line = GetParam()->fuzz;
   EXPECT_EQ(line(7), line(7));
   EXPECT_NE(line(7), line(8));
-  for (uint64_t seed = 0; seed < 2000; ++seed) parse_attention_spec(line(seed), GetParam()->absent);
+  for (uint64_t seed = 0; seed < 2000; ++seed) GetParam()->read(line(seed), 0);
 }
 
 }  // namespace
