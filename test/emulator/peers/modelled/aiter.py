@@ -6,7 +6,7 @@ import numpy as np
 from launch.recipe import ceil
 from modelled import triton
 from modelled.tensors import Unsupported, untouched
-from recipes import aiter_backward, aiter_forward, aiter_gemm, aiter_mla
+from recipes import aiter_forward, aiter_gemm, aiter_mla
 from recipes.aiter_tensors import HSA, Sequences
 
 
@@ -52,27 +52,6 @@ def attention_decode(folder, batch, heads_q, heads_kv, lengths, block_size, head
 
     counts = [entry["constants"]["SPLITS"] for entry in objects.index["join"].values() if entry["constants"]["V"] == head_dim_v]
     return {f"{aiter_mla.HEADS[heads_q]}_splits{count}": launcher(count) for count in sorted(set(counts)) if count <= 16}
-
-
-def attention_backward(objects, batch, heads, seqlen, head_dim, head_dim_v, causal):
-    """bf16, as AITER's flash_attn_func runs it: zero dQ's FP32 sums, D = rowsum(O dO), the assembly kernel, dQ to bf16.
-
-    The three small kernels are compiled from C++ by AITER and are not in the wheel: Triton kernels of our own move the same bytes.
-    """
-    path = pathlib.Path(objects, "aiter", HSA, "fmha_v3_bwd", f"bwd_hd128_bf16{'_causal_br' if causal else ''}_a32_psskddv.co")
-
-    def run(hip):
-        q, do, o, dq, k, v, dk, dv = (untouched(hip, batch, seqlen, heads, dim) for dim in 6 * [head_dim] + 2 * [head_dim_v])
-        rows = batch * heads * seqlen
-        sums, lse, delta = hip.memory(4 * rows * head_dim), hip.memory(4 * rows), hip.memory(4 * rows)
-        helpers = triton.Helpers(hip, objects)
-        helpers.fill_zero(sums, rows * head_dim)
-        helpers.row_dot(o.buffer, do.buffer, delta, batch, heads, seqlen)
-        aiter_backward.launch(hip, path, Sequences(batch, seqlen, seqlen), aiter_backward.Kind.of(path.stem), (q, k, v, do), (dk, dv), sums,
-                              seqlen, lse, delta)
-        helpers.heads_to_rows(sums, dq.buffer, batch, heads, seqlen)
-
-    return run
 
 
 def f4gemm(objects, m, n, k, tile):

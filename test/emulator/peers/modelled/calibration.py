@@ -2,7 +2,7 @@
 import concurrent.futures
 import re
 
-from modelled import aiter, cases, published
+from modelled import aiter, aiter_backward, cases, published
 from modelled.session import constants as table
 
 
@@ -11,7 +11,10 @@ def launcher(objects, row):
     if row.operator == "f4gemm":
         return aiter.f4gemm(objects, **p)
     if row.operator == "attention_backward":
-        return aiter.attention_backward(objects, **p)
+        causal = "bottom-right" if p["causal"] else "none"
+        found = aiter_backward.attention_backward(objects, p["batch"], p["heads"], p["heads"], p["seqlen"], p["seqlen"], p["head_dim"], p["head_dim_v"],
+                                                  causal)
+        return found["a32_causal_br" if p["causal"] else "a32"]
     return aiter.attention_forward(objects, p["batch"], p["heads"], p["heads"], p["seqlen"], p["seqlen"], p["head_dim"], p["head_dim_v"],
                                    "bottom-right" if p["causal"] else "none")
 

@@ -1,5 +1,5 @@
 """Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}."""
-from modelled import aiter, flydsl, triton, triton_features
+from modelled import aiter, aiter_backward, flydsl, triton, triton_features
 from modelled.families import with_feature
 from modelled.tensors import Unsupported
 
@@ -35,6 +35,16 @@ def attention_decode(objects, peer, p):
     return triton.attention_decode(objects, layout=p["layout"], **numbers, **described)
 
 
+def attention_backward(objects, peer, p):
+    if p.get("features", "none") != "none":
+        raise Unsupported(f"compiled without {p['features']}")
+    numbers = {name: int(p[name]) for name in ("batch", "heads_q", "heads_kv", "seqlen_q", "seqlen_k", "head_dim", "head_dim_v")}
+    described = dict(causal=p["causal"], dtype=p["dtype"], layout=p.get("layout", "bshd"))
+    if peer == "aiter":
+        return aiter_backward.attention_backward(objects, **numbers, **described)
+    raise Unsupported(f"no backward kernel of {peer}'s")
+
+
 def others(operator):
     def launchers(objects, peer, p):
         if peer != "flydsl":
@@ -44,7 +54,8 @@ def others(operator):
     return launchers
 
 
-OPERATORS = dict(attention_forward=attention_forward, attention_decode=attention_decode, gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
+OPERATORS = dict(attention_forward=attention_forward, attention_decode=attention_decode, attention_backward=attention_backward,
+                 gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
 
 
 def launchers(objects, operator, peer, problem):
