@@ -55,6 +55,43 @@ bool asks_a_counter(const Program &program, const GroupTrace &group) {
   return false;
 }
 
+bool polls(const checks::Instruction &i, const std::string &text) {
+  return i.is_vector_memory() && i.has(checks::kLoads) && i.bytes == 4 &&
+         text.find(" sc1") != std::string::npos;
+}
+
+// Whether the code has a loop that does nothing in memory but load a dword at device scope. What sampled launches before this one
+// left out may look like values that nobody has to wait for.
+bool has_poll_loop(const Program &program) {
+  constexpr uint32_t kLongest = 32;
+  const auto instructions = checks::instructions_of(program);
+  for (uint32_t end = 0; end < program.ops.size(); ++end) {
+    const int32_t begin = program.ops[end].target;
+    if (begin < 0 || uint32_t(begin) > end || end - uint32_t(begin) > kLongest) continue;
+    uint32_t loads = 0, others = 0;
+    for (uint32_t n = uint32_t(begin); n < end; ++n) {
+      const checks::Instruction &i = (*instructions)[n];
+      if (polls(i, program.text_of(n)))
+        ++loads;
+      else
+        others += i.is_vector_memory() || i.family == checks::Family::kLds ||
+                  i.family == checks::Family::kScalarMemory || i.family == checks::Family::kMatrix;
+    }
+    if (loads == 1 && others == 0) return true;
+  }
+  return false;
+}
+
+// All loads at device scope of one address for all lanes, that were executed.
+std::set<uint32_t> synchronising_loads(const std::map<uint64_t, GroupTrace> &traces) {
+  std::set<uint32_t> ops;
+  for (const auto &[group, trace] : traces)
+    for (const WaveTrace &wave : trace.waves)
+      for (const SyncUse &sync : wave.syncs)
+        if (sync.load) ops.insert(wave.memory[sync.memory].op);
+  return ops;
+}
+
 // The first memory instruction of a wave that is one of `ops`; null: none.
 const MemoryUse *first_of(const WaveTrace &wave, const std::set<uint32_t> &ops) {
   for (const SyncUse &sync : wave.syncs)
@@ -437,7 +474,11 @@ bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionS
   }
   launch->rule = choose_samples(facts.grid, measure, sample_limits);
   if (!recording.error().empty()) return stop();
-  if (!all) wait_ops = turns.wait_ops();
+  if (!all) {
+    wait_ops = turns.wait_ops();
+    if (!wait_ops.empty() || has_poll_loop(*kernel.program))
+      wait_ops = synchronising_loads(recording.traces());
+  }
   if (!all && recording.takes_turns(limits.group_instructions)) return stop();
 
   // Work-groups go to the XCDs in turn.
