@@ -40,6 +40,19 @@ class PeersBenchTest(ToolTest):
             (peer,) = self.bench("1x16x2048x128", "1x16x2048x128", "triton", *(f"--set={setting}" for setting in settings))["peers"]
             self.assertTrue(peer["refused"])
 
+    def test_attention_backward(self):
+        for settings in ((), ("--set=causal=top-left",)):
+            shapes = [f"--set={name}=1x16x2048x128" for name in ("q", "k", "v", "out", "dout")]
+            result = self.tool("bench", "attention_backward", "--device=emulator", "--json", "--peers=triton", *shapes, *settings,
+                               "--set=lse=1x16x2048", **PEERS)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+            report = json.loads(result.stdout)
+            (peer,) = report["peers"]
+            self.assertEqual([launch["kernel"] for launch in peer["launches"]], ["row_sums", "gradient_of_keys", "gradient_of_queries"])
+            self.assertTrue(1 / 8 < peer["seconds"] / report["seconds"] < 8, peer)
+            # Seven products where the definition has five.
+            self.assertGreaterEqual(peer["matrix_flops"], 7 / 5 * report["problem_flops"])
+
     def test_attention_decode(self):
         report = self.bench("16x64x1x128", "16x8x8192x128", "triton,aiter", operator="attention_decode")
         triton, aiter = report["peers"]

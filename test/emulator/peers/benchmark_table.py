@@ -4,7 +4,7 @@
 usage: benchmark_table.py --tool build/bin/flydsl-aot --objects build/peers [--only REGEX] [--cache FILE] [--jobs N] [--everywhere] DOCUMENT...
        benchmark_table.py --check DOCUMENT...
 
-The problems are in benchmarks/OPERATOR.txt. The kernels of others: fetch.sh DIR aiter, triton_attention and triton_attention_sweep. What was run
+The problems are in benchmarks/OPERATOR.txt. The kernels of others: fetch.sh DIR FAMILY for those of FAMILIES below. What was run
 is kept in the cache file (default: DIR/benchmarks.json) and run again when the library, the kernels or the list change, so that
 an interrupted sweep goes on. --only runs the sections that match and prints the tables; no document is written. --everywhere tries every
 configuration on every case. --check runs nothing: whether the documents show the problems of the lists.
@@ -22,12 +22,16 @@ from modelled.benchmarks import HERE, HYPOTHESES, PEERS, Runs, read_cases
 BEGIN, END = "<!-- benchmarks: generated, see test/emulator/peers/benchmark_table.py -->", "<!-- benchmarks: end -->"
 HBM_BYTES_PER_S = 8e12
 TITLES = {"aiter": "AITER", "triton": "Triton", "triton_widen": "Triton, V as bf16"}
-SWEEP = "triton_attention_sweep"
+TRITON = {"attention_forward": ("triton_attention", "triton_features"), "attention_decode": ("triton_attention",),
+          "attention_backward": ("triton_backward",)}
+FAMILIES = {operator: ("aiter", "triton_attention", *(f"{family}_sweep" for family in found), *found) for operator, found in TRITON.items()}
+SOURCES = {"attention_forward": "`triton_attention.py` and `triton_features.py`", "attention_decode": "`triton_decode.py`",
+           "attention_backward": "`triton_backward.py`"}
 
 
-def versions():
+def versions(operator):
     pinned = dict(re.findall(r"^(\w+)_version=(\S+)", (HERE / "fetch.sh").read_text(), re.MULTILINE))
-    return (f"AITER: assembly of wheel `amd-aiter` {pinned['aiter']}. Triton: `test/emulator/peers/fetch/triton_attention.py` and `triton_decode.py`, "
+    return (f"AITER: assembly of wheel `amd-aiter` {pinned['aiter']}. Triton: {SOURCES[operator]} of `test/emulator/peers/fetch`, "
             f"compiled by Triton {pinned['triton']}, the fastest of all configurations")
 
 
@@ -41,7 +45,7 @@ def sizes(case):
         keys *= case.shape("block_table")[1]
         words.append("paged")
     words.append(f"S {rows}" if rows == keys else f"Sk {keys}")
-    shown = {"q", "k", "v", "v_in_k", "block_table", "seqused_k", "dropout_offset", "dropout_seed"}
+    shown = {"q", "k", "v", "v_in_k", "block_table", "seqused_k"}
     if settings.get("causal") == "none":
         shown.add("causal")
     return ", ".join(words + [f"{name} {value}" for name, value in settings.items() if name not in shown])
@@ -113,7 +117,7 @@ def generated(operator, cases, runs):
     if len(hashes) != 1:
         sys.exit(f"modelled with different constants: {sorted(hashes)}")
     top = (f"Modelled, constants `{hashes.pop()}`, LDS of {' or '.join(HYPOTHESES)} bytes a clock; microseconds, and the other's time over ours as \"x\". "
-           f"{versions()}.")
+           f"{versions(operator)}.")
     return [top, *lines]
 
 
@@ -148,7 +152,7 @@ def main():
         return 0 if all([check(document) for document in options.documents]) else 1
     if not options.tool or not options.objects:
         parser.error("--tool and --objects, or --check")
-    for family in ("aiter", "triton_attention", SWEEP):
+    for family in dict.fromkeys(family for document in options.documents for family in FAMILIES[document.stem]):
         if not (options.objects / f"{family}.stamp").is_file():
             sys.exit(f"no {family} kernels in {options.objects}; get them: test/emulator/peers/fetch.sh {options.objects} {family}")
     runs = Runs(options.tool, options.objects, options.cache or options.objects / "benchmarks.json", options.jobs, options.everywhere)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fetches one family of third-party wheels from PyPI and makes its code objects under DIR. Does nothing when they are there.
-#   fetch.sh DIR aiter|triton|triton_attention|triton_features|flydsl, or one of Triton's attention families with _sweep after it
-# No test needs the sweeps, which are what an autotuner would try (350 and 500 compilations, 10 and 15 minutes of a core): tables do.
+#   fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|flydsl, or one of Triton's attention families with _sweep after it
+# No test needs the sweeps, which are what an autotuner would try (350, 500 and 200 compilations, 10, 13 and 5 minutes of a core): tables do.
 # PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
 # PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
 # FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77
@@ -17,7 +17,7 @@ aiter_members=('fmha_v3_fwd/*.co' 'fmha_v3_bwd/*.co' 'bf16gemm/*.co' 'f4gemm/*.c
 aiter_members=("${aiter_members[@]/#/aiter_meta/hsa/gfx950/}")
 
 if [ $# != 2 ]; then
-  echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_features|flydsl, with _sweep after one of the attention families" >&2
+  echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|flydsl, with _sweep after one of the attention families" >&2
   exit 2
 fi
 family=$2
@@ -26,6 +26,7 @@ case $family in
   triton) sources="compile_triton triton_kernels triton_offline" ;;
   triton_attention | triton_attention_sweep) sources="compile_triton_attention triton_attention triton_decode triton_offline" ;;
   triton_features | triton_features_sweep) sources="compile_triton_features triton_features triton_attention triton_offline" ;;
+  triton_backward | triton_backward_sweep) sources="compile_triton_backward triton_backward triton_offline" ;;
   flydsl) sources="wheel_members compile_flydsl torch_stub" ;;
   *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
 esac
@@ -90,6 +91,8 @@ triton_attention() { attention triton_attention few; }
 triton_attention_sweep() { attention triton_attention sweep; }
 triton_features() { attention triton_features few; }
 triton_features_sweep() { attention triton_features sweep; }
+triton_backward() { attention triton_backward few; }
+triton_backward_sweep() { attention triton_backward sweep; }
 
 # FlyDSL links with the ld.lld of a ROCm folder and with two bitcode libraries of ROCm's, which Triton's wheel also holds.
 flydsl() {

@@ -15,7 +15,8 @@ from launch import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm", "aiter_mla"), "triton": ("triton_objects",),
-           "triton_attention": ("triton_attention",), "triton_features": ("triton_features",), "flydsl": ("flydsl_objects",)}
+           "triton_attention": ("triton_attention",), "triton_features": ("triton_features",), "triton_backward": ("triton_backward",),
+           "flydsl": ("flydsl_objects",)}
 
 
 def collect(objects, family):

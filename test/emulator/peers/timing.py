@@ -6,7 +6,8 @@ usage: timing.py --library libflydsl_emu.so --objects DIR --op OP --problem NAME
 
 With --op: a line for each peer, in their order: "peer", then either "refused" (why the peer has no kernel for the problem) or "kernel",
 "seconds", "constants_hash" and "launches", what the model says about each launch; where a peer chooses among compiled configurations,
-"configurations" has the seconds of all, fastest first. "lds_hypotheses" has, for each, the seconds and the kernel of the configuration that is
+"configurations" has the seconds of all, fastest first; those of kernels that are launched one after the other are chosen one by one, and named together in
+"kernel". "lds_hypotheses" has, for each, the seconds and the kernel of the configuration that is
 fastest under it, "leaders" the four fastest under each.
 With --calibration: a line for each case of modelled/cases.py: "name", "published" and "modelled" in TFLOP/s, "fitted", "error", ...
 Exit status: 0; 1 a launch failed; 2 usage; 3 the objects are not in DIR, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
@@ -64,6 +65,12 @@ def totals(launches):
         x["matrix_flops"] for x in launches), hbm_bytes=sum(x["hbm_bytes"] for x in launches), launches=launches)
 
 
+def together(stages, key):
+    """(names of the fastest of each stage, the totals of all their launches)."""
+    fastest = [min(outcomes, key=lambda name, outcomes=outcomes: key(outcomes[name])) for outcomes in stages]
+    return " + ".join(fastest), totals([launch for name, outcomes in zip(fastest, stages) for launch in outcomes[name]["launches"]])
+
+
 def model_peer(session, pool, options, peer):
     from modelled import operators, session as sessions
     from modelled.tensors import Unsupported
@@ -72,26 +79,33 @@ def model_peer(session, pool, options, peer):
         found = operators.launchers(options.objects, options.op, peer, options.problem)
     except Unsupported as reason:
         return dict(peer=peer, refused=str(reason))
-    chosen = {name: run for name, run in found.items() if re.search(options.only, name)}
-    running = {name: pool.submit(session.run, name, run) for name, run in chosen.items()}
-    outcomes, failures = {}, {}
-    for name, future in running.items():
-        try:
-            outcomes[name] = totals(future.result())
-        except sessions.Failed as error:
-            failures[name] = error
-    if not outcomes:
-        raise next(iter(failures.values()))
-    ranked = sorted(outcomes, key=lambda name: outcomes[name]["seconds"])
-    answer = dict(peer=peer, kernel=ranked[0], **outcomes[ranked[0]])
+    # Kernels that are launched one after the other are chosen one by one.
+    parts = found if isinstance(found, list) else [found]
+    running = [{name: pool.submit(session.run, name, run) for name, run in part.items() if re.search(options.only, name)} for part in parts]
+    stages, failures = [{} for _ in parts], {}
+    for part, outcomes in zip(running, stages):
+        for name, future in part.items():
+            try:
+                outcomes[name] = totals(future.result())
+            except sessions.Failed as error:
+                failures[name] = error
+        if not outcomes:
+            raise next(iter(failures.values()), sessions.Failed(f"{peer}: no configuration is named like '{options.only}'"))
+    kernel, whole = together(stages, lambda outcome: outcome["seconds"])
+    answer = dict(peer=peer, kernel=kernel, **whole)
     answer["lds_hypotheses"], leaders = {}, set()
     for hypothesis in answer.pop("hypotheses"):
-        fastest = sorted(outcomes, key=lambda name: outcomes[name]["hypotheses"][hypothesis])[:LEADERS]
-        answer["lds_hypotheses"][hypothesis] = dict(seconds=outcomes[fastest[0]]["hypotheses"][hypothesis], kernel=fastest[0])
-        leaders.update(fastest)
+        def seconds(outcome, hypothesis=hypothesis):
+            return outcome["hypotheses"][hypothesis]
+
+        kernel, whole = together(stages, seconds)
+        answer["lds_hypotheses"][hypothesis] = dict(seconds=seconds(whole), kernel=kernel)
+        for outcomes in stages:
+            leaders.update(sorted(outcomes, key=lambda name, outcomes=outcomes: seconds(outcomes[name]))[:LEADERS])
     answer["leaders"] = sorted(leaders)
-    if len(found) > 1:
-        answer["configurations"] = {name: outcomes[name]["seconds"] for name in ranked}
+    if sum(map(len, parts)) > 1:
+        ranked = [(name, outcomes[name]["seconds"]) for outcomes in stages for name in sorted(outcomes, key=lambda name: outcomes[name]["seconds"])]
+        answer["configurations"] = dict(ranked)
         answer["failed_configurations"] = {name: error.args[0] for name, error in failures.items()}
     return answer
 

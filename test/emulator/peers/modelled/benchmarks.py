@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from modelled.families import families
+
 HERE = pathlib.Path(__file__).resolve().parents[1]
 UNSUPPORTED = 3  # exit status of flydsl-aot
 HYPOTHESES = ("256", "128")  # LDS bytes a clock
@@ -32,6 +34,11 @@ class Case:
                 value = ",".join([number] * int(times))
             found |= dict.fromkeys("qkv", value) if name == "qkv" else {name: value}
         return found
+
+    @property
+    def kind(self):
+        """Cases of one kind differ in sizes and strides only."""
+        return tuple(sorted((name, value if name in ("causal", "dtype", "kv_dtype", "bias_dtype") else "") for name, value in self.settings.items()))
 
     def shape(self, name):
         return [int(size) for size in self.settings[name].split("x")]
@@ -62,8 +69,6 @@ class Runs:
         library = self.tool.parents[1] / "lib"
         self.emulator = library / "libflydsl_emu.so"
         self.ours = digest(self.emulator, library / "libflydsl_aot.so.0", library / "flydsl_aot.gfx950.fda")
-        self.theirs = digest(self.emulator, *(self.objects / name for name in (
-            "aiter.stamp", "triton_attention.stamp", "triton_attention_sweep.stamp")))
         self.results = json.loads(self.cache.read_text()) if self.cache.is_file() else {}
         self.everywhere = configurations_of_all
         self.leaders = {}
@@ -98,7 +103,7 @@ class Runs:
     def peer(self, operator, case, name, problem):
         """`problem`: as our() found it. The configurations that are tried: see the top of a list of cases."""
         peer, only = PEERS[name]
-        group = (case.section, name, case.settings.get("causal"))
+        group = (case.section, name, case.kind)
         if group in self.leaders and not self.everywhere and operator != "attention_decode":
             only = f"^({'|'.join(re.escape(leader) for leader in self.leaders[group])})$"
 
@@ -112,7 +117,8 @@ class Runs:
             return {key: answer[key] for key in ("refused", "kernel", "lds_hypotheses", "constants_hash", "configurations", "failed_configurations",
                                                  "leaders") if key in answer}
 
-        found = self._kept(("theirs", self.theirs, operator, case.text, name, hashlib.sha256(only.encode()).hexdigest()[:8]), run)
+        stamps = [self.objects / f"{family}{which}.stamp" for family in families(operator, peer, problem) for which in ("", "_sweep")]
+        found = self._kept(("theirs", digest(self.emulator, *stamps), operator, case.text, name, hashlib.sha256(only.encode()).hexdigest()[:8]), run)
         if "configurations" in found and group not in self.leaders:
             self.leaders[group] = found["leaders"]
         return found

@@ -6,6 +6,8 @@ def with_feature(problem):
 
 
 def families(operator, peer, problem):
+    if peer == "triton" and operator == "attention_backward":
+        return ("triton_backward",)
     if peer == "triton":
         return ("triton_features",) if operator == "attention_forward" and with_feature(problem) else ("triton_attention",)
     return dict(aiter=("aiter", "triton_attention"), flydsl=("flydsl",))[peer]

@@ -1,5 +1,5 @@
-"""Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}."""
-from modelled import aiter, aiter_backward, flydsl, triton, triton_features
+"""Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}, or a list of such, one for each launch."""
+from modelled import aiter, aiter_backward, flydsl, triton, triton_backward, triton_features
 from modelled.families import with_feature
 from modelled.tensors import Unsupported
 
@@ -42,7 +42,9 @@ def attention_backward(objects, peer, p):
     described = dict(causal=p["causal"], dtype=p["dtype"], layout=p.get("layout", "bshd"))
     if peer == "aiter":
         return aiter_backward.attention_backward(objects, **numbers, **described)
-    raise Unsupported(f"no backward kernel of {peer}'s")
+    if peer == "triton":
+        return triton_backward.attention_backward(objects, **numbers, **described)
+    raise Unsupported("the wheels have no attention kernel of FlyDSL's")
 
 
 def others(operator):
