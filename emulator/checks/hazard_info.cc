@@ -113,9 +113,9 @@ bool is_dst_sel(std::string_view m, const Line &line, const Suffixes &suffixes, 
 }
 
 // The destination is read too. (DPP keeps it in lanes that are masked off, which is no read through
-// the lanes.)
+// the lanes. An SDWA comparison has no dst_unused: it writes the whole mask.)
 bool reads_destination(std::string_view m, const Suffixes &suffixes) {
-  return suffixes.sdwa || has(m, "_d16") ||
+  return (suffixes.sdwa && !starts(m, "v_cmp")) || has(m, "_d16") ||
          starts_with_any(m,
                          {"v_fmac_", "v_mac_", "v_pk_fmac_", "v_writelane", "v_smfmac_", "v_dot2c_",
                           "v_dot4c_", "v_dot8c_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_", "v_cvt_sr_fp8_",

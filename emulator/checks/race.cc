@@ -2,8 +2,8 @@
 // work-group with no barrier in between, or by two work-groups that no atomic orders
 // (race_order.h).
 //
-// - Atomics do not race with each other. Loads and stores at device scope (sc1; glc on gfx90a)
-//   count as atomics: that is how compilers emit atomic loads and stores.
+// - Atomics do not race with each other. Loads and stores at device scope (sc1; glc on gfx90a) of up to
+//   8 bytes count as atomics: that is how compilers emit atomic loads and stores. Wider ones are data.
 // - A copy to LDS writes from its issue until its wave passes the s_waitcnt that covers it,
 //   whatever barriers lie between.
 // - An LDS write or atomic that its wave has not waited for when it passes a barrier counts behind
@@ -15,11 +15,13 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <unordered_set>
 
 #include "emulator/checks/all_checks.h"
 #include "emulator/checks/check.h"
 #include "emulator/checks/race_order.h"
 #include "emulator/checks/race_shadow.h"
+#include "emulator/checks/race_stores.h"
 
 namespace flydsl::emu::checks {
 namespace {
@@ -31,7 +33,9 @@ struct Shared {
   AccessLog log;
   GlobalShadow global;
   ReleaseClock clock;
-  std::vector<bool> counts_as_atomic;  // loads and stores, by operation
+  std::vector<bool> counts_as_atomic, past_caches;  // loads and stores, by operation
+  std::unordered_set<uint32_t> writes_back, invalidates;
+  bool one_l2 = false;  // of the device: there is nothing to write back (gfx90a)
 
   explicit Shared(const Context &context) {
     const Program &p = *context.kernel.program;
@@ -40,7 +44,15 @@ struct Shared {
       const char *scope = p.ops[op].architecture == Architecture::kGfx90a ? " glc" : " sc1";
       const bool scoped = i.is_vector_memory() && i.has(kLoads | kStores) &&
                           p.text_of(op).find(scope) != std::string::npos;
-      counts_as_atomic.push_back(scoped || begins_swap_loop(context, op));
+      constexpr uint32_t kWidestAtomic = 8;
+      counts_as_atomic.push_back((scoped && i.bytes <= kWidestAtomic) ||
+                                 begins_swap_loop(context, op));
+      past_caches.push_back(scoped);
+      if (i.family == Family::kCache && p.text_of(op).find(scope) != std::string::npos) {
+        if (i.mnemonic == "buffer_wbl2") writes_back.insert(op);
+        if (i.mnemonic == "buffer_inv") invalidates.insert(op);
+      }
+      one_l2 |= p.ops[op].architecture == Architecture::kGfx90a;
     }
   }
 
@@ -92,7 +104,8 @@ class RaceCheck : public Check {
     waves_ = &waves;
     epoch_ = 0;
     releases_ = 0;
-    acquired_ = 0;
+    acquired_ = seen_ = 0;
+    stores_.begin(waves.size());
     unreleased_ = false;
     doubts_.clear();
     oldest_ = writer_.next();
@@ -104,6 +117,10 @@ class RaceCheck : public Check {
 
   void before(Wave &wave, const Op &op, const Instruction &i) override {
     if (i.family == Family::kWait) waited(wave, op);
+    if (i.family != Family::kCache) return;
+    const uint32_t index = wave.pc - 1;
+    if (shared_.writes_back.count(index)) stores_.written_back([&](uint32_t id) { cover(id); });
+    if (shared_.invalidates.count(index)) seen_ = acquired_;
   }
 
   void access(Wave &wave, const Op &op, const Instruction &i, const Access &a) override {
@@ -238,13 +255,23 @@ class RaceCheck : public Check {
     return {group_, epoch_, op, releases_, wave.wave_in_group};
   }
   // The number of the wave's record for this operation between these barriers.
-  uint32_t record_for(const Wave &wave, uint32_t op) {
+  uint32_t record_for(const Wave &wave, uint32_t op, bool open = false) {
     const uint64_t key = uint64_t(op) * kMostWaves + wave.wave_in_group + 1;
     Recent &r = recent_[key % kRecent];
     unreleased_ = true;
     if (r.key == key && r.epoch == epoch_ && r.releases == releases_) return r.id;
-    r = {key, writer_.add(record(wave, op)), epoch_, releases_};
+    AccessRecord made = record(wave, op);
+    if (open) made.releases = AccessRecord::kOpen;
+    r = {key, writer_.add(made), epoch_, releases_};
     return r.id;
+  }
+  // The next release is behind the store. The same instruction's next one is another.
+  void cover(uint32_t id) {
+    AccessRecord &own = shared_.log.own(id);
+    const uint64_t key = uint64_t(own.op) * kMostWaves + own.wave + 1;
+    if (Recent &r = recent_[key % kRecent]; r.id == id) r = {};
+    shared_.clock.cover(own, releases_);
+    unreleased_ = true;
   }
 
   void release() {
@@ -295,9 +322,16 @@ class RaceCheck : public Check {
   }
 
   void touch_global(Wave &wave, const Op &op, uint32_t index, const Access &a, Use use) {
-    const uint32_t id = record_for(wave, index);
+    const bool open = use == Use::kWrite;
+    const uint32_t id = record_for(wave, index, open);
     if (!id) return;
-    order_.set(record(wave, index), acquired_, 0);
+    const bool through = shared_.past_caches[index] || shared_.one_l2;
+    if (open)
+      stores_.store(wave.wave_in_group, wave.vm_issued, id, through,
+                    [&](uint32_t done) { cover(done); });
+    // Scalar loads have a cache of their own, which compilers take for coherent within a kernel.
+    const bool may_be_stale = use == Use::kRead && !through && !a.scalar;
+    order_.set(record(wave, index), may_be_stale ? seen_ : acquired_, 0);
     PageLock held;
     for (uint64_t rest = a.mask; rest; rest &= rest - 1) {
       const int lane = __builtin_ctzll(rest);
@@ -334,6 +368,7 @@ class RaceCheck : public Check {
                    lgkm = imm >> 8 & 15;
     auto &pending = pending_[wave.wave_in_group];
     while (pending.size() > lgkm) pending.pop_front();
+    stores_.waited(wave.wave_in_group, wave.vm_issued, vm, [&](uint32_t id) { cover(id); });
     auto &copies = copies_[wave.wave_in_group];
     while (!copies.empty() && wave.vm_issued - copies.front().sequence >= vm) {
       land(wave, copies.front());
@@ -348,6 +383,15 @@ class RaceCheck : public Check {
           if (c.write == (copy.id | Cell::kInFlight)) c.write = id;
           return 0u;
         });
+  }
+
+  // What is missing between an access of another work-group and one of this.
+  std::string between_groups(const AccessRecord &r) const {
+    if (shared_.clock.released_before(r, acquired_))
+      return " with no buffer_inv sc1 between the atomic that orders the two and this";
+    return " with no atomic in between that orders the two (one of its own behind s_waitcnt vmcnt, "
+           "and "
+           "buffer_wbl2 sc1 if it is a store without sc1)";
   }
 
   void blame(Wave &wave, const Op &op, const Doubt &d) {
@@ -368,7 +412,7 @@ class RaceCheck : public Check {
                (copy     ? "copies to"
                 : others ? "access"
                          : "accesses") +
-               (r.group != group_ ? " with no atomic in between that orders the two"
+               (r.group != group_ ? between_groups(r)
                 : copy            ? " with no s_waitcnt and barrier in between"
                                   : " with no barrier in between"));
   }
@@ -387,7 +431,9 @@ class RaceCheck : public Check {
   std::vector<std::unique_ptr<ShadowPage>> lds_;
   std::vector<std::deque<Pending>> pending_;
   std::vector<std::deque<InFlight>> copies_;
-  uint64_t group_ = 0, acquired_ = 0;
+  OpenStores stores_;
+  uint64_t group_ = 0, acquired_ = 0,
+           seen_ = 0;  // seen_: what was acquired when the caches were last emptied
   uint32_t epoch_ = 0, releases_ = 0, oldest_ = 0;
   bool unreleased_ = false, passing_barrier_ = false;
   std::vector<Doubt> doubts_;

@@ -4,7 +4,8 @@
 // An atomic, or a store at device scope, releases what its work-group did before; an atomic that
 // returns its old value, or a load at device scope, acquires. Two work-groups count as ordered when
 // the first has released after its access and the second has acquired after that, whatever
-// addresses the two used. So a wrong address of a flag goes unseen, but no program that
+// addresses the two used. A store counts as done before a release only once it has been waited for, and been written back if the caches
+// may keep it; a load that they may answer sees what was acquired only behind an invalidation (race_stores.h). So a wrong address of a flag goes unseen, but no program that
 // synchronises is blamed.
 #pragma once
 
@@ -29,6 +30,11 @@ class ReleaseClock {
   uint64_t acquire() {
     std::lock_guard<std::mutex> lock(mutex_);
     return ++now_;
+  }
+  // From the next release on the record is covered.
+  void cover(AccessRecord &record, uint32_t releases) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    record.releases = releases;
   }
   // Did the work-group release after `record` and before `acquired`?
   bool released_before(const AccessRecord &record, uint64_t acquired) {

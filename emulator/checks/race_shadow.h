@@ -18,8 +18,10 @@ struct AccessRecord {
   uint64_t group = 0;  // linear number of the work-group
   uint32_t epoch = 0;  // barriers that the work-group had passed
   uint32_t op = 0;
-  uint32_t releases = 0;  // of the work-group before it, see race_order.h
+  uint32_t releases =
+      0;  // of the work-group before it, see race_order.h; kOpen: none covers it yet
   uint32_t wave = 0;
+  static constexpr uint32_t kOpen = UINT32_MAX;
 };
 
 // Records of all host threads of a dispatch. Numbers start at 1; 0 means that the log is full and
@@ -30,6 +32,11 @@ class AccessLog {
 
   ~AccessLog();
   const AccessRecord &operator[](uint32_t id) const {
+    return chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
+  }
+
+  // By the thread that wrote it.
+  AccessRecord &own(uint32_t id) {
     return chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
   }
 

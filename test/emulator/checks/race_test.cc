@@ -190,38 +190,92 @@ TEST_F(Race, ScalarLoadOfWhatAnotherWorkGroupWrites) {
 }
 
 // Each work-group writes its word and counts itself; the last to come reads all words.
-std::string last_reads_all(const std::string &count) {
-  return kSetUp +
-         "v_mov_b32 v4, s2\n v_lshlrev_b32 v4, 2, v4\n v_mov_b32 v5, 1\n v_mov_b32 v6, 0\n"
-         "global_store_dword v4, v5, s[6:7] offset:1024\n s_waitcnt vmcnt(0)\n" +
-         count +
+const char *const kWriteBack = "buffer_wbl2 sc1\n s_waitcnt vmcnt(0)\n", *const kInvalidate =
+                                                                             "buffer_inv sc1\n";
+std::string last_reads_all(const std::string &count, const std::string &release = kWriteBack,
+                           const std::string &acquire = kInvalidate,
+                           const std::string &scope = "") {
+  return "s_mov_b64 exec, 1\n" + kSetUp +
+         "v_mov_b32 v4, s2\n v_lshlrev_b32 v4, 4, v4\n v_mov_b32 v5, 1\n v_mov_b32 v6, 0\n"
+         "global_store_dwordx4 v4, v[12:15], s[6:7] offset:1024" +
+         scope + "\n" + release + count +
          "\n s_waitcnt vmcnt(0)\n v_readfirstlane_b32 s9, v7\n s_cmp_eq_u32 s9, 2\n"
-         "s_cbranch_scc0 end\n global_load_dwordx3 v[8:10], v6, s[6:7] offset:1024\n"
-         "s_waitcnt vmcnt(0)\nend:";
+         "s_cbranch_scc0 end\n" +
+         acquire + "global_load_dwordx4 v[8:11], v6, s[6:7] offset:1024" + scope +
+         "\n s_waitcnt vmcnt(0)\nend:";
 }
+const std::string kCount = "global_atomic_add v7, v6, v5, s[6:7] sc0";
 TEST_F(Race, AtomicsOrderWorkGroups) {
-  EXPECT_EQ(
-      fault_of("s_mov_b64 exec, 1\n" + last_reads_all("global_atomic_add v7, v6, v5, s[6:7] sc0"),
-               1, 3),
-      "");
+  EXPECT_EQ(fault_of(last_reads_all(kCount), 1, 3), "");
   // Not by an index that happens to be the same.
-  EXPECT_THAT(fault_of("s_mov_b64 exec, 1\n" + last_reads_all("v_mov_b32 v7, s2"), 1, 3),
-              HasSubstr("race: reads 12 bytes"));
+  EXPECT_THAT(fault_of(last_reads_all("v_mov_b32 v7, s2"), 1, 3),
+              AllOf(HasSubstr("race: reads 16 bytes"), HasSubstr("no atomic ")));
+}
+
+// What the caches of two XCDs keep for themselves, and what is still in flight.
+TEST_F(Race, ReleaseAndAcquireAtDeviceScope) {
+  const std::string wait = "s_waitcnt vmcnt(0)\n";
+  EXPECT_THAT(fault_of(last_reads_all(kCount, wait), 1, 3),
+              AllOf(HasSubstr("race: reads 16 bytes"), HasSubstr("buffer_wbl2 sc1")))
+      << "not written back";
+  EXPECT_THAT(fault_of(last_reads_all(kCount, "buffer_wbl2 sc1\n"), 1, 3),
+              AllOf(HasSubstr("race: reads 16 bytes"), HasSubstr("s_waitcnt vmcnt")))
+      << "not waited for";
+  EXPECT_THAT(fault_of(last_reads_all(kCount, kWriteBack, ""), 1, 3),
+              AllOf(HasSubstr("race: reads 16 bytes"), HasSubstr("no buffer_inv sc1")));
+  // Past the caches.
+  EXPECT_EQ(fault_of(last_reads_all(kCount, wait, "", " sc1"), 1, 3), "");
+  EXPECT_THAT(fault_of(last_reads_all(kCount, "", "", " sc1"), 1, 3),
+              AllOf(HasSubstr("race: reads 16 bytes"), HasSubstr("s_waitcnt vmcnt")));
+  EXPECT_THAT(fault_of(last_reads_all("v_mov_b32 v7, s2", wait, "", " sc1"), 1, 3),
+              HasSubstr("race: reads 16 bytes"))
+      << "wide accesses at device scope are data, not atomics";
+}
+
+// One of two stores is in flight when the work-group counts itself.
+TEST_F(Race, AWaitThatIsOffByOne) {
+  const auto text = [](const char *left) {
+    return last_reads_all(kCount,
+                          "global_store_dword v4, v5, s[6:7] offset:2048 sc1\n s_waitcnt vmcnt(" +
+                              std::string(left) + ")\n",
+                          "", " sc1");
+  };
+  EXPECT_EQ(fault_of(text("1"), 1, 3), "") << "the older one is what is read";
+  EXPECT_THAT(fault_of(text("2"), 1, 3), HasSubstr("race: reads 16 bytes"));
+}
+
+// The wave that counts has not waited for the other one's store.
+TEST_F(Race, StoresOfOtherWavesAreReleasedOnceTheirWaveHasWaited) {
+  const auto text = [](const std::string &wait) {
+    return kSetUp +
+           "s_lshl_b32 s10, s2, 11\n v_lshlrev_b32 v1, 4, v0\n v_mov_b32 v5, 1\n v_mov_b32 v6, 0\n "
+           "v_add_u32 v1, s10, v1\n"
+           "global_store_dwordx4 v1, v[12:15], s[6:7] offset:1024 sc1\n" +
+           wait +
+           "s_barrier\n s_mov_b32 s9, 0\n v_readfirstlane_b32 s8, v0\n s_cmp_eq_u32 s8, 0\n"
+           "s_cbranch_scc0 end\n s_waitcnt vmcnt(0)\n s_mov_b64 exec, 1\n" +
+           kCount +
+           "\n s_waitcnt vmcnt(0)\n v_readfirstlane_b32 s9, v7\n s_cmp_eq_u32 s9, 1\n"
+           "s_cbranch_scc0 end\n global_load_dwordx4 v[8:11], v6, s[6:7] offset:2048 sc1\n"
+           "s_waitcnt vmcnt(0)\nend:";
+  };
+  EXPECT_EQ(fault_of(text("s_waitcnt vmcnt(0)\n"), 2, 2), "");
+  EXPECT_THAT(fault_of(text(""), 2, 2), HasSubstr("race: reads 16 bytes"));
 }
 
 TEST_F(Race, FlagsAtDeviceScopeOrderWorkGroups) {
   // Work-group 0 writes data and raises a flag, work-group 1 waits for the flag and reads.
-  auto text = [](const char *scope) {
+  auto text = [](const std::string &scope) {
     return "s_mov_b64 exec, 1\n" + kSetUp +
            "v_mov_b32 v4, 0\n v_mov_b32 v5, 1\n s_cmp_eq_u32 s2, 0\n s_cbranch_scc0 wait\n"
-           "global_store_dword v4, v5, s[6:7] offset:64\n s_waitcnt vmcnt(0)\n"
+           "global_store_dword v4, v5, s[6:7] offset:64\n buffer_wbl2 sc1\n s_waitcnt vmcnt(0)\n"
            "global_store_dword v4, v5, s[6:7]" +
            scope +
            "\n s_endpgm\n"
            "wait: global_load_dword v6, v4, s[6:7]" +
            scope +
            "\n s_waitcnt vmcnt(0)\n v_readfirstlane_b32 s9, v6\n s_cmp_eq_u32 s9, 0\n"
-           "s_cbranch_scc1 wait\n global_load_dword v7, v4, s[6:7] offset:64\n";
+           "s_cbranch_scc1 wait\n buffer_inv sc1\n global_load_dword v7, v4, s[6:7] offset:64\n";
   };
   EXPECT_EQ(fault_of(text(" sc1"), 1, 2), "");
   EXPECT_THAT(fault_of(text(""), 1, 2), HasSubstr("race: reads 4 bytes"));
