@@ -6,7 +6,7 @@
 namespace flydsl::verify {
 namespace {
 
-constexpr double kEpsilon = 0x1p-24;
+constexpr double kEpsilon = 0x1p-24, kLeast = 0x1p-126;
 
 // Of the error of rounding a number.
 double variance(const BackwardRounding &rounding, double value) {
@@ -146,13 +146,14 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
         const size_t key_at = static_cast<size_t>(group * p.keys + j);
         add(g.dv.data() + (group * p.keys + j) * p.value_dim, rounded(weight * m), dout,
             p.value_dim);
-        g.dv_floor[key_at] += finite((relative + 4 * kEpsilon) * weight * m * dout_norm);
+        g.dv_floor[key_at] += finite(((relative + 4 * kEpsilon) * weight + kLeast) * m * dout_norm);
         g.dv_variance[key_at] += finite(variance(rounding, weight * m) * dout_norm * dout_norm);
         const double dp = m * dot(dout, v, p.value_dim);
         const double dp_magnitude = m * absolute_dot(dout, v, p.value_dim);
         const double ds = weight * (dp - delta);
         const double ds_floor = weight * (relative * std::fabs(dp - delta) +
-                                          4 * kEpsilon * (dp_magnitude + delta_magnitude));
+                                          4 * kEpsilon * (dp_magnitude + delta_magnitude)) +
+                                kLeast * (std::fabs(dp - delta) + 1);
         if (p.want_score_gradient) {
           const size_t place = at * static_cast<size_t>(p.keys) + static_cast<size_t>(j);
           g.score[place] = rounded(ds);

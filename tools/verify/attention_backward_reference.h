@@ -37,13 +37,13 @@ struct Gradients {
   std::vector<double> out, lse;      // (Hq, rows, Dv), (Hq, rows): what forward gives
   std::vector<double> dq, dk, dv;    // as q, k and v
   std::vector<double> score, dsink;  // (Hq, rows, keys), if wanted: what bias gets; (Hq)
-  // What fp32 arithmetic may add to the norm of a row, or to the number: with e = 2^-24, S_i the largest
-  // |scale| sum |q k| + |bias| + |slope distance| of row i,
+  // What fp32 arithmetic may add to the norm of a row, or to the number: with e = 2^-24, t = 2^-126 (less may be taken as 0), S_i the
+  // largest |scale| sum |q k| + |bias| + |slope distance| of row i,
   //   r_i     = e (4 S_i + 4 |lse_i| + 16)                                  relative, of P_ij
-  //   f_ij    = P (r_i |dP - delta| + 4 e (M sum_d |dO V| + sum_d |dO O|))    of dS_ij
+  //   f_ij    = P (r_i |dP - delta| + 4 e (M sum_d |dO V| + sum_d |dO O|)) + t (|dP - delta| + 1)    of dS_ij
   //   f'_ij   = f (1 - tanh^2) + 2^-20 |dS| with softcap, else f             of dS'_ij
   //   dQ_i: |scale| sum_j (f' + 4 e |dS'|) |K_j|     dK_j: |scale| sum_i (f' + 4 e |dS'|) |Q_i|
-  //   dV_j: sum_i (r_i + 4 e) M P |dO_i|             dbias: the sum of f + 4 e |dS| over what is summed
+  //   dV_j: sum_i M ((r_i + 4 e) P + t) |dO_i|             dbias: the sum of f + 4 e |dS| over what is summed
   //   dsink: sum_i exp(sink - lse_i) (r_i |delta_i| + 4 e sum_d |dO O|)
   std::vector<double> dq_floor, dk_floor, dv_floor;  // (Hq, rows), (Hkv, keys), (Hkv, keys)
   std::vector<double> score_floor, dsink_floor;      // as score and dsink
@@ -65,7 +65,7 @@ struct GradientReference {
   std::vector<double> deviation;           // of each row, root of the variance above; empty: 0
   std::vector<bool> used;                  // of each row, whether it is judged; empty: all are
   double unit = 0;                         // unit roundoff of the output: 2^-8, 2^-11 or 2^-24
-  double tiny = 0;                         // half its smallest subnormal
+  double tiny = 0;  // half its smallest subnormal; at least 2^-126 with fp32's exponents
 };
 
 struct GradientJudgement {

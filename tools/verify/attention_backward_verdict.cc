@@ -136,7 +136,7 @@ BackwardReference backward_reference_of(const BackwardCase &c, const ForwardOutp
     g.floor.assign(static_cast<size_t>(rows), 0);
     g.deviation = g.floor;
     g.unit = unit_of(c.dtype_of(n));
-    g.tiny = tiny_of(c.dtype_of(n));
+    g.tiny = std::max(tiny_of(c.dtype_of(n)), c.dtype_of(n) == FLYDSL_AOT_FP16 ? 0 : 0x1p-126);
     if (n <= kDv) g.used = used_rows(f, n);
   };
   prepare(kDq, f.batches * f.heads_q * f.seq_q, f.head_dim);
