@@ -164,6 +164,9 @@ class Modeller {
           std::string(ordering.periodic ? "; which ones wait repeats itself every " +
                                               std::to_string(ordering.distance.size()) + " turns"
                                         : "");
+    if (ordering.moved)
+      result.ordering += "; " + std::to_string(ordering.moved) +
+                         " samples that wait for nobody stand where the next one does that waits";
   }
 
   bool simulated_in_turn() const {

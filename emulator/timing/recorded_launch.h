@@ -34,6 +34,7 @@ struct Ordering {
   // Turn t waits for turn t - distance[t % distance.size()]; 0: for none.
   std::vector<uint32_t> distance;
   bool periodic = false;  // `distance` repeats itself, as far as was looked
+  uint32_t moved = 0;     // samples that stand for one near them, which waits for nobody as few do
   // What some of the samples wait for: samples[after[n]] for before[n].
   std::vector<GroupTrace> before;
   std::vector<uint32_t> after;

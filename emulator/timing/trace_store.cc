@@ -286,6 +286,7 @@ void write_ordering(Writer &out, const Ordering &ordering) {
   out.number(ordering.distance.size());
   for (const uint32_t distance : ordering.distance) out.number(distance);
   out.number(ordering.periodic);
+  out.number(ordering.moved);
   write_groups(out, ordering.before);
   write_points(out, ordering.after);
 }
@@ -297,6 +298,7 @@ void read_ordering(Reader &in, uint32_t ops, size_t samples, Ordering &ordering)
   for (uint64_t left = in.count(1 << 28); in.good() && left; --left)
     ordering.distance.push_back(uint32_t(in.count()));
   ordering.periodic = in.number() != 0;
+  ordering.moved = uint32_t(in.count());
   ordering.before = read_groups(in, ops);
   ordering.after = read_points(in);
   if (ordering.after.size() != ordering.before.size()) in.bad();
