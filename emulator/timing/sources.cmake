@@ -2,6 +2,7 @@ set(FLYDSL_EMU_TIMING_SOURCES
   timing/compute_unit.cc
   timing/constants.cc
   timing/costs.cc
+  timing/find_order.cc
   timing/launch_model.cc
   timing/lds_conflicts.cc
   timing/matrix_peak.cc
@@ -11,6 +12,7 @@ set(FLYDSL_EMU_TIMING_SOURCES
   timing/ordered_schedule.cc
   timing/record.cc
   timing/recorded_launch.cc
+  timing/recording.cc
   timing/report.cc
   timing/sample.cc
   timing/schedule.cc
