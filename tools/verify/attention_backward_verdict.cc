@@ -107,12 +107,12 @@ std::vector<bool> used_rows(const AttentionCase &c, size_t gradient) {
   return used;
 }
 
-double value_of(flydsl_aot_dtype dtype, uint32_t bits) {
+}  // namespace
+
+double gradient_value(flydsl_aot_dtype dtype, uint32_t bits) {
   return dtype == FLYDSL_AOT_FP32 ? std::bit_cast<float>(bits)
                                   : to_float(dtype, static_cast<uint16_t>(bits));
 }
-
-}  // namespace
 
 ForwardOutputs exact_forward(const BackwardCase &c) {
   const AttentionCase &f = c.forward;
@@ -213,7 +213,7 @@ BackwardVerdict judge_backward(const BackwardCase &c, const BackwardResult &resu
     const GradientReference &gradient = reference.gradients[n];
     const flydsl_aot_dtype dtype = c.dtype_of(n);
     std::vector<double> values;
-    for (const uint32_t bits : result.bits[n]) values.push_back(value_of(dtype, bits));
+    for (const uint32_t bits : result.bits[n]) values.push_back(gradient_value(dtype, bits));
     verdict.judgements[n] =
         judge_gradient(values, gradient, c.forward.dtype == FLYDSL_AOT_FP16 ? 2e-3 : 1e-2);
     if (!verdict.judgements[n].ok && verdict.fault.empty())

@@ -29,6 +29,9 @@ struct BackwardVerdict {
 BackwardVerdict judge_backward(const BackwardCase &c, const BackwardResult &result,
                                const BackwardReference &reference);
 
+// Of BackwardResult::bits.
+double gradient_value(flydsl_aot_dtype dtype, uint32_t bits);
+
 // What the formulas give as a result would have it: for tests of the judge.
 BackwardResult as_result(const BackwardCase &c, const BackwardReference &reference);
 
