@@ -71,6 +71,7 @@ void reset() {
   }
   for (auto &counter : state.loads_on_device) counter = 0;
   std::memset(&state.last_launch, 0, sizeof state.last_launch);
+  std::memset(state.recent, 0, sizeof state.recent);
   std::memset(state.last_image, 0, sizeof state.last_image);
   state.peek_at_last_error = peek;
   state.current_device = current;
@@ -187,7 +188,7 @@ EXPORT int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsig
     return result(400);
   }
   if (state.launch_error) return result(state.launch_error);
-  ++state.launches;
+  const int number = state.launches++;
   FakeHip::Launch launch{};
   std::strcpy(launch.symbol, kernel.symbol);
   launch.device = device;
@@ -199,7 +200,7 @@ EXPORT int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsig
   launch.kernarg_bytes = static_cast<unsigned>(*static_cast<size_t *>(extra[3]));
   std::memcpy(launch.kernarg, extra[1], launch.kernarg_bytes < 1024 ? launch.kernarg_bytes : 1024);
   const std::lock_guard lock(record_mutex);
-  state.last_launch = launch;
+  state.last_launch = state.recent[number % 8] = launch;
   return 0;
 }
 

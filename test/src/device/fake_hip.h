@@ -41,6 +41,7 @@ struct FakeHip {
     unsigned kernarg_bytes;
     unsigned char kernarg[1024];
   } last_launch;
+  Launch recent[8];  // launch n, from 0, at n % 8: of calls that make several
   unsigned char last_image[64];  // first bytes of the image loaded last
 
   // The calling thread's: sticky error without clearing it (hipPeekAtLastError), current device.
