@@ -38,14 +38,29 @@ bool is_float8(const Params &params) {
   return params.q.dtype == FLYDSL_AOT_E4M3 && params.k.dtype == FLYDSL_AOT_E4M3;
 }
 
-// Whether the problem has what only general instances compute.
-bool needs_general_instance(const Params &params) {
-  const bool mixed_dtypes =
-      (params.q.dtype != element_type(params) || params.k.dtype != element_type(params)) &&
-      !is_float8(params);
+bool all_wide(const Params &params) {
+  return params.q.dtype == element_type(params) && params.k.dtype == element_type(params);
+}
+
+// Whether the problem has what only instances with every feature compute.
+bool has_features(const Params &params) {
+  const bool mixed_dtypes = !all_wide(params) && !is_float8(params);
   return mixed_dtypes || has_score_modifiers(params) || present(params.visible) ||
          params.dropout_p > 0 || params.dropout_seed_out || params.dropout_offset_out ||
          present(params.kept) || present(params.block_table);
+}
+
+// Whether a problem with features has what only general instances compute: elements of 8 bits, or what the others
+// (features/ in kernels/attention_forward) leave out.
+bool needs_general_instance(const Problem &problem) {
+  const Params &params = *problem.params;
+  constexpr float kWidestCap = 128.0f;  // of a wider one their tanh is not accurate enough
+  const bool bias = present(params.bias), visible = present(params.visible);
+  const double rows = static_cast<double>(problem.batches) * static_cast<double>(problem.heads_q) *
+                      static_cast<double>(problem.seq_q);
+  return !all_wide(params) || params.softcap > kWidestCap ||
+         (bias && visible) ||
+         ((bias || visible) && present(params.block_table)) || (params.dropout_p > 0 && rows > 0x1p32);
 }
 
 // Whether row tiles of 128 rows give each of 256 compute units the four work-groups that kernels of
@@ -59,7 +74,7 @@ bool has_many_rows(const Problem &problem) {
 }
 
 // Which kernels the problem is for, best first: those of just its head dims, of many rows first if it has
-// them, those that take smaller ones too, and the general ones of its head-dim class, which alone compute every feature.
+// them, those that take smaller ones too, those with every feature for 16-bit elements, and the general ones of its class.
 void set_keys(const Problem &problem, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
@@ -70,15 +85,18 @@ void set_keys(const Problem &problem, select::Problem *key) {
   };
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
-  if (!needs_general_instance(*problem.params)) {
+  const bool nearly =
+      is_nearly(problem.head_dim_qk, dims->qk) && is_nearly(problem.head_dim_v, dims->v);
+  if (!has_features(*problem.params)) {
     const uint64_t mask = bounds_of(*problem.params, problem);
     const bool float8 = is_float8(*problem.params);
     if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v) {
       if (has_many_rows(problem)) keys[count++] = key_of(mask, false, float8, false, true);
       keys[count++] = key_of(mask, false, float8, false, false);
     }
-    if (is_nearly(problem.head_dim_qk, dims->qk) && is_nearly(problem.head_dim_v, dims->v))
-      keys[count++] = key_of(mask, false, float8, true, false);
+    if (nearly) keys[count++] = key_of(mask, false, float8, true, false);
+  } else if (nearly && !needs_general_instance(problem)) {
+    keys[count++] = key_of(0, true, false, true, false);
   }
   keys[count++] = key_of(0, true, false, false, false);
   key->functional_key = keys[0];

@@ -131,7 +131,9 @@ typedef struct flydsl_aot_attention_forward_params {
  * D is any from 1 to 576, Dv any from 1 to 512. Kernels exist for classes of head dims; others are padded inside the kernel
  * of the next class. The fast ones take 16-bit types with D = Dv = 32, 64, 96, 128, 160, 192, 224 or 256 or D/Dv 192/128, either
  * head dim less by 0, 8, 16 or 24, or e4m3 with 64 or 128; masks and lengths, no other feature; q, k, v and out 16-byte aligned in
- * pointers and strides (64 and 128 also unaligned). 64, 128 and 192/128 are the fastest. All else runs on kernels named
+ * pointers and strides (64 and 128 also unaligned). 64, 128 and 192/128 are the fastest. With features, 16-bit
+ * types of D and Dv up to 128 in multiples of 8, of one class and aligned, run on kernels named "features", 1.2 to 2 times as long (D 64: to 4);
+ * all else, and bias with a boolean mask, either with paged keys, and a softcap above 128, on kernels named
  * "general" (a query tells), about 2 to 3 times as long; above a Dv of 256 scores are computed twice. The last axis
  * of q, k, v and out has stride 1; other strides are free. Data is aligned to its element size. Sq, Sk, B and Hq at most
  * 2^30, and ceil(Sq / 128) * B * Hq below 2^31. */

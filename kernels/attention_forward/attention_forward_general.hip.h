@@ -72,29 +72,15 @@ struct GeneralWave {
   }
 
   FLYDSL_DEVICE void store() {
-    float sum = sum_of_halves(state.sum), reference = state.reference, factor = 1.0f;
     const bool empty = state.highest == -kInfinity;  // and no NaN, or the probe tells
-    // The sink is one more weight, which meets no value. What it scales the others by goes to O in two
-    // factors: one alone would underflow where the sink is 2^126 times the largest weight.
-    const float sink = sink_of(work);
-    const bool has_sink = !(sink == -kInfinity);
-    if (has_sink) {
-      reference = larger(state.reference, sink);
-      factor = exp2((state.reference - reference) * 0.5f);
-      sum = fma(sum, factor * factor, exp2(sink - reference));
-#pragma unroll
-      for (int block = 0; block < head_dim_v / 32; ++block) {
-#pragma unroll
-        for (int i = 0; i < 16; ++i) o[block][i] *= factor;
-      }
-    }
+    const RowEnd end = add_sink(work, state.reference, sum_of_halves(state.sum), o);
     const float scale = fresh_arguments()->dropout_scale * value_descale(work);
     const bool in_range = row < work.seq_q;
-    u32 exact_rows = untrusted_rows(in_range, empty, state.reference, sum, o);
+    u32 exact_rows = untrusted_rows(in_range, empty, state.reference, end.sum, o);
 
     const bool write = in_range && !(exact_rows >> lane % 32 & 1);
     u32x4 pieces[head_dim_v / 16];
-    pieces_of_row<Element>(empty ? 0.0f : scale * factor * reciprocal(sum), o, pieces);
+    pieces_of_row<Element>(empty ? 0.0f : scale * end.out_factor * reciprocal(end.sum), o, pieces);
     if (write) {
       const Arguments args = fresh_arguments();
       const auto to = work.out_row(row);
@@ -102,7 +88,7 @@ struct GeneralWave {
 #pragma unroll
       for (int piece = 0; piece < head_dim_v / 16; ++piece)
         store_elements(to, 16 * piece + first, args->head_dim_v - work.column, pieces[piece]);
-      if (lane < 32) work.store_lse(row, (empty ? sink : reference + log2(sum)) * kLn2);
+      if (lane < 32) work.store_lse(row, (empty ? end.sink : end.reference + log2(end.sum)) * kLn2);
     }
 
 #pragma unroll 1

@@ -46,6 +46,15 @@ inline archive::ArchiveSpec attention_spec() {
         }
         spec.selection.push_back(row);
       }
+      archive::SelectionSpec features;
+      features.op = "attention_forward";
+      features.functional_key = flydsl_aot_attention_forward_key(
+          static_cast<uint64_t>(dtype.number), dim, dim, 0, 1, 0, 1, 0);
+      add_kernel(features,
+                 std::string("attention_forward_") + dtype.name + "_d" + std::to_string(dim) +
+                     "_features",
+                 16);
+      spec.selection.push_back(features);
     }
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
     const std::pair<uint64_t, uint64_t> classes[] = {

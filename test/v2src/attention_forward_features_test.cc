@@ -37,13 +37,52 @@ TEST_F(AttentionTest, ScoreArguments) {
   params = valid_params();
   params.visible = term(FLYDSL_AOT_BOOL, {2, 6, 300, 500});
   EXPECT_EQ(launch(params).score_terms, 0u);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_features_symbol");
   // A scale of 0 or a tiny cap leaves the ratio finite.
   params.scale = 1e30f;
   params.softcap = 1e-30f;
   EXPECT_TRUE(std::isfinite(launch(params).softcap_ratio));
   params.scale = 0;
   EXPECT_GT(launch(params).softcap_ratio, 0.0f);
+}
+
+// What instances for features leave to the general ones, each against its neighbour that they take.
+TEST_F(AttentionTest, FeaturesThatTheGeneralInstanceTakes) {
+  const std::string features = "attention_forward_bf16_d64_features_symbol";
+  const std::string general = "attention_forward_bf16_d64_general_symbol";
+  const auto taken = [&](const Params &params) {
+    launch(params);
+    return launched();
+  };
+  Params params = valid_params();
+  params.softcap = 128;
+  EXPECT_EQ(taken(params), features);
+  params.softcap = 128.5f;
+  EXPECT_EQ(taken(params), general);
+
+  params = valid_params();
+  params.softcap = 4;
+  params.bias = term(FLYDSL_AOT_FP32, {1, 6, 300, 500});
+  EXPECT_EQ(taken(params), features);
+  params.visible = term(FLYDSL_AOT_BOOL, {2, 1, 1, 500});
+  EXPECT_EQ(taken(params), general);
+  params.bias = {};
+  EXPECT_EQ(taken(params), features);
+
+  params = valid_params();
+  page_k(params);
+  params.alibi_slopes = term(FLYDSL_AOT_FP32, {6});
+  params.dropout_p = 0.5f;
+  EXPECT_EQ(taken(params), features);
+  params.bias = term(FLYDSL_AOT_FP32, {1, 1, 1, 1});
+  EXPECT_EQ(taken(params), general);
+
+  // A row that begins at 2 bytes past a multiple of 16.
+  params = valid_params();
+  params.sinks = term(FLYDSL_AOT_FP32, {6});
+  EXPECT_EQ(taken(params), features);
+  params.k.data = address(kK + 2);
+  EXPECT_EQ(taken(params), general);
 }
 
 TEST_F(AttentionTest, DropoutArguments) {
@@ -54,7 +93,7 @@ TEST_F(AttentionTest, DropoutArguments) {
   params.dropout_offset_device = random_numbers(kRandom);
   params.dropout_seed_out = static_cast<uint64_t *>(address(kRandom + 8));
   const auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_features_symbol");
   EXPECT_EQ(kernarg.dropout_threshold, 1u << 30);
   EXPECT_EQ(kernarg.dropout_scale, static_cast<float>(1 / 0.75));
   EXPECT_EQ(kernarg.dropout_seed, 0x123456789abcdef0u);
@@ -103,7 +142,7 @@ TEST_F(AttentionTest, PagedArguments) {
   page_k(params);
   params.block_table.strides[0] = 100;
   auto kernarg = launch(params);
-  EXPECT_EQ(launched(), "attention_forward_bf16_d64_general_symbol");
+  EXPECT_EQ(launched(), "attention_forward_bf16_d64_features_symbol");
   EXPECT_EQ(kernarg.block_table, address(kNumbers + 256));
   EXPECT_EQ(kernarg.block_table_stride_b, 100);
   EXPECT_EQ(kernarg.block_shift, 4u);

@@ -4,11 +4,11 @@ A new variant is one more value in a family's lists, and its code in kernels/att
 """
 
 from ..model import Operator, Table
-from . import alternating, exact, float8, general, pipelined
+from . import alternating, exact, features, float8, general, pipelined
 from .arguments import ARGUMENTS
 from .keys import KEY_FIELDS
 
-_FAMILIES = (pipelined, alternating, exact, float8, general)
+_FAMILIES = (pipelined, alternating, exact, float8, features, general)
 
 
 def _instances(arch):

@@ -7,9 +7,9 @@ KEY_FIELDS = (
     KeyField("head_dim_qk", 8, 12, "of the class"),
     KeyField("head_dim_v", 20, 12, "of the class"),
     KeyField("mask", 32, 4, "0 none, 1 bounded on the right, 2 on the left too; 0 for the general instance"),
-    KeyField("general", 36, 1, "1: the general instance of the class"),
+    KeyField("general", 36, 1, "1: for problems with any feature: the class's instance for 16-bit elements, or the general one"),
     KeyField("float8", 37, 1, "1: q, k and v are e4m3, descaled or not; 0 for the general instance"),
-    KeyField("padded", 38, 1, "1: the instance takes head dims less by 8, 16 or 24 too; 0 for the general instance"),
+    KeyField("padded", 38, 1, "1: the instance takes head dims less by 8, 16 or 24 too; 0 for the general instance, which takes any"),
     KeyField("many_rows", 39, 1, "1: for problems with enough rows, over all heads and sequences, to fill the device"),
 )
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "attention_forward/general/descale.hip.h"
+#include "attention_forward/general/work.hip.h"
 #include "common/elements.hip.h"
 #include "common/math.hip.h"
 #include "common/memory.hip.h"
@@ -150,6 +151,26 @@ FLYDSL_DEVICE float sink_of(const GeneralWork &work) {
   const float sink =
       ((global_ptr<const float>)args->sinks)[work.head * args->sinks_stride_h] * kLog2E;
   return sink < kInfinity ? sink : __builtin_nanf("");
+}
+
+// The end of a row with the head's sink, if it has one.
+struct RowEnd {
+  float reference, sum;
+  float out_factor;  // besides 1 / sum, of which a part is in o
+  float sink;        // -inf: none
+};
+template <int blocks>
+FLYDSL_DEVICE RowEnd add_sink(const GeneralWork &work, float reference, float sum, f32x16 (&o)[blocks]) {
+  RowEnd end = {reference, sum, 1.0f, sink_of(work)};
+  if (end.sink == -kInfinity) return end;
+  // The sink is one more weight, which meets no value. What it scales the others by goes to O in two
+  // factors: one alone would underflow where the sink is 2^126 times the largest weight.
+  end.reference = larger(reference, end.sink);
+  end.out_factor = exp2((reference - end.reference) * 0.5f);
+  end.sum = fma(sum, end.out_factor * end.out_factor, exp2(end.sink - end.reference));
+#pragma unroll
+  for (f32x16 &block : o) block *= end.out_factor;
+  return end;
 }
 
 }  // namespace flydsl::kernels
