@@ -255,11 +255,11 @@ class RaceCheck : public Check {
     return {group_, epoch_, op, releases_, wave.wave_in_group};
   }
   // The number of the wave's record for this operation between these barriers.
-  uint32_t record_for(const Wave &wave, uint32_t op, bool open = false) {
+  uint32_t record_for(const Wave &wave, uint32_t op, bool open = false, bool fresh = false) {
     const uint64_t key = uint64_t(op) * kMostWaves + wave.wave_in_group + 1;
     Recent &r = recent_[key % kRecent];
     unreleased_ = true;
-    if (r.key == key && r.epoch == epoch_ && r.releases == releases_) return r.id;
+    if (!fresh && r.key == key && r.epoch == epoch_ && r.releases == releases_) return r.id;
     AccessRecord made = record(wave, op);
     if (open) made.releases = AccessRecord::kOpen;
     r = {key, writer_.add(made), epoch_, releases_};
@@ -323,7 +323,9 @@ class RaceCheck : public Check {
 
   void touch_global(Wave &wave, const Op &op, uint32_t index, const Access &a, Use use) {
     const bool open = use == Use::kWrite;
-    const uint32_t id = record_for(wave, index, open);
+    // Waits may cover one of an instruction's stores and not the next: each past the caches has a record of its
+    // own. (Others are covered together, by a write-back.)
+    const uint32_t id = record_for(wave, index, open, open && shared_.past_caches[index]);
     if (!id) return;
     const bool through = shared_.past_caches[index] || shared_.one_l2;
     if (open)

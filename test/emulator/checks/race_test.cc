@@ -244,6 +244,35 @@ TEST_F(Race, AWaitThatIsOffByOne) {
   EXPECT_THAT(fault_of(text("2"), 1, 3), HasSubstr("race: reads 16 bytes"));
 }
 
+// The store of the next step, by the same instruction, is in flight when that of this one is signalled.
+TEST_F(Race, AStepLate) {
+  const auto text = [](const char *offset) {
+    return kSetUp + R"(
+v_mov_b32 v4, 0
+v_mov_b32 v5, 1
+v_lshlrev_b32 v6, 4, v0
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 read
+s_mov_b32 s10, 0
+step:
+global_store_dwordx4 v6, v[12:15], s[6:7] offset:1024 sc1
+v_add_u32 v6, 0x400, v6
+s_add_u32 s10, s10, 1
+s_cmp_eq_u32 s10, 2
+s_cbranch_scc0 step
+s_waitcnt vmcnt(1)
+global_store_dword v4, v5, s[6:7] sc1
+s_endpgm
+read:
+global_load_dword v7, v4, s[6:7] sc1
+s_waitcnt vmcnt(0)
+global_load_dwordx4 v[8:11], v6, s[6:7] offset:)" +
+           std::string(offset) + " sc1\n";
+  };
+  EXPECT_EQ(fault_of(text("1024"), 1, 2), "");
+  EXPECT_THAT(fault_of(text("2048"), 1, 2), HasSubstr("race: reads 16 bytes"));
+}
+
 // The wave that counts has not waited for the other one's store.
 TEST_F(Race, StoresOfOtherWavesAreReleasedOnceTheirWaveHasWaited) {
   const auto text = [](const std::string &wait) {
