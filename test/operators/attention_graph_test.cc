@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "test/emulator/hip/client_api.h"
+#include "test/support/attention_backward_case.h"
 #include "test/support/attention_forward_case.h"
 #include "test/support/library.h"
 #include "tools/verify/attention_decode_call.h"
@@ -56,8 +57,24 @@ hipGraphExec_t captured(hipStream_t stream, hipStreamCaptureMode mode,
   return exec;
 }
 
-struct Forward {
-  using OnDevice = ForwardOnDevice;
+// What the operators of the forward pass have in common.
+template <typename Device>
+struct ForwardPass {
+  using OnDevice = Device;
+  using Problem = AttentionCase;
+  static Problem read(const std::string &line) {
+    return build_attention_case(parse_attention_spec(line));
+  }
+  static std::unique_ptr<OnDevice> place(flydsl_aot_handle *handle, const Problem &c) {
+    return std::make_unique<OnDevice>(handle, c);
+  }
+  static void refill(OnDevice &on_device, const Problem &c) { on_device.refill(c); }
+  static std::string fault(const Problem &c, const AttentionResult &result) {
+    return judge(c, result, reference_of(c)).fault;
+  }
+};
+
+struct Forward : ForwardPass<ForwardOnDevice> {
   using Params = flydsl_aot_attention_forward_params;
   static constexpr size_t kLaunches = 1;
   static constexpr auto query = flydsl_aot_attention_forward_query;
@@ -66,8 +83,7 @@ struct Forward {
   static constexpr auto eager = call_attention_forward;
 };
 
-struct Decode {
-  using OnDevice = DeviceCase;
+struct Decode : ForwardPass<DeviceCase> {
   using Params = flydsl_aot_attention_decode_params;
   static constexpr size_t kLaunches = 2;
   static constexpr auto query = flydsl_aot_attention_decode_query;
@@ -76,16 +92,41 @@ struct Decode {
   static constexpr auto eager = call_attention_decode;
 };
 
+// `launches`: three that form the gradients of q, k and v, one each for those of bias and sinks.
+template <size_t launches>
+struct Backward {
+  using OnDevice = BackwardOnDevice;
+  using Problem = PreparedBackward;
+  using Params = flydsl_aot_attention_backward_params;
+  static constexpr size_t kLaunches = launches;
+  static constexpr auto query = flydsl_aot_attention_backward_query;
+  static constexpr auto prefetch = flydsl_aot_attention_backward_prefetch;
+  static constexpr auto call = flydsl_aot_attention_backward;
+  static Problem read(const std::string &line) { return PreparedBackward(line); }
+  static std::unique_ptr<OnDevice> place(flydsl_aot_handle *handle, const Problem &p) {
+    return std::make_unique<OnDevice>(handle, p.problem, p.forward);
+  }
+  static void refill(OnDevice &on_device, const Problem &p) {
+    on_device.refill(p.problem, p.forward);
+  }
+  static std::string fault(const Problem &p, const BackwardResult &result) {
+    return judge_backward(p.problem, result, backward_reference_of(p.problem, p.forward)).fault;
+  }
+  static BackwardResult eager(flydsl_aot_handle *handle, const Problem &p) {
+    return call_attention_backward(handle, p.problem, p.forward);
+  }
+};
+
 // Captures the call on the first case's memory, then replays it with the numbers of each.
 template <typename Operator>
 void capture_and_replay(const std::vector<std::string> &lines, hipStreamCaptureMode mode) {
   // A handle of its own: nothing is loaded before the capture but what prefetch loads.
   const std::unique_ptr<flydsl_aot_handle, decltype(&flydsl_aot_close)> handle(open_emulator(),
                                                                                flydsl_aot_close);
-  std::vector<AttentionCase> cases;
-  for (const std::string &line : lines)
-    cases.push_back(build_attention_case(parse_attention_spec(line)));
-  typename Operator::OnDevice on_device(handle.get(), cases[0]);
+  std::vector<typename Operator::Problem> cases;
+  for (const std::string &line : lines) cases.push_back(Operator::read(line));
+  const auto memory = Operator::place(handle.get(), cases[0]);
+  auto &on_device = *memory;
   typename Operator::Params params{};
   on_device.set(&params);
   on_device.prepare(&params, +Operator::query);
@@ -114,12 +155,12 @@ void capture_and_replay(const std::vector<std::string> &lines, hipStreamCaptureM
   ASSERT_EQ(flydsl_aot_device_synchronize(handle.get()), FLYDSL_AOT_OK);
   EXPECT_TRUE(on_device.finish(FLYDSL_AOT_OK).outputs_untouched) << "a capture runs nothing";
 
-  for (const AttentionCase &c : cases) {
-    on_device.refill(c);
+  for (size_t n = 0; n < cases.size(); ++n) {
+    Operator::refill(on_device, cases[n]);
     ASSERT_EQ(api::hipGraphLaunch(graph, static_cast<hipStream_t>(stream)), hipSuccess);
-    const AttentionResult replayed = on_device.finish(FLYDSL_AOT_OK);
-    EXPECT_EQ(judge(c, replayed, reference_of(c)).fault, "") << describe(c);
-    EXPECT_TRUE(same_bits(replayed, Operator::eager(emulator(), c))) << describe(c);
+    const auto replayed = on_device.finish(FLYDSL_AOT_OK);
+    EXPECT_EQ(Operator::fault(cases[n], replayed), "") << lines[n];
+    EXPECT_TRUE(same_bits(replayed, Operator::eager(emulator(), cases[n]))) << lines[n];
   }
   EXPECT_EQ(api::hipGraphExecDestroy(graph), hipSuccess);
 }
@@ -181,6 +222,24 @@ TEST_P(AttentionGraph, DecodeOfPagedSequences) {
                               "c b=3 hq=4 sk=300 k_lengths=used:0,1,299 seed=2",
                               "c b=3 hq=4 sk=300 k_lengths=used:0,0,0 seed=3"},
                              GetParam());
+}
+
+TEST_P(AttentionGraph, Backward) {
+  const std::string shape = "c hq=4 hkv=2 sq=150 sk=200 d=128 mask=causal:bottom-right seed=";
+  capture_and_replay<Backward<3>>({shape + "1", shape + "2 nan_dout=1", shape + "3 q=normal*5"},
+                                  GetParam());
+}
+
+// Lengths, seed and offset in device memory are those of the replay.
+TEST_P(AttentionGraph, BackwardOfPackedSequencesWithDropout) {
+  const std::string shape =
+      "c dtype=fp16 b=3 hq=4 hkv=2 sq=40 sk=64 mask=causal:bottom-right sinks=normal dsinks=yes "
+      "bias=fp32 bias_zero=b dbias=fp32 dropout=0.3 dropout_from=device ";
+  capture_and_replay<Backward<5>>(
+      {shape + "q_lengths=packed:1,40,7 k_lengths=packed:64,33,20 dropout_seed=1 seed=1",
+       shape + "q_lengths=packed:40,1,7 k_lengths=packed:20,64,33 dropout_seed=2 seed=2",
+       shape + "q_lengths=packed:7,1,40 k_lengths=packed:33,20,64 dropout_offset=9 seed=3"},
+      GetParam());
 }
 
 }  // namespace
