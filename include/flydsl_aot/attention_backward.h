@@ -29,11 +29,18 @@
  *   NaN or infinite, as the formulas say; a row whose out is 0 throughout has delta = 0, whatever dout is.
  * - lse has to be the forward call's. Numbers that are not give p = exp(s - lse) as they are, which may overflow; lse of -inf
  *   gives p = 0, of NaN NaN.
- * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16), a row x of dq, dk or dv differs from the one of exact arithmetic by at most
- *   4 |e| + 2 u |x| + f, |.| the Euclidean norm, e the error of the formulas above in exact arithmetic but for p, ds', out and the
- *   gradients rounded to the input type, and f the floor of fp32: with S as in attention_forward.h, 8 * 2^-24 * (S + 8) times
- *   the row made of the absolute values of all factors and with |p| (|m dout . v| + |delta|) for ds. So do rows of
- *   dbias, with both roundings of ds' left out; dsinks differs by at most 1e-5 times the sum of its absolute terms, S below 16.
+ * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16), a row x of dq, dk, dv or dbias differs from the one of exact arithmetic by at
+ *   most 4 |e| + 2 u |x| + f, |.| the Euclidean norm, e the error of the formulas above in exact arithmetic but for m p, ds', out
+ *   and the gradients rounded to their types (or, where that is more, what independent roundings give on average), and f what
+ *   fp32 arithmetic may add. With w = 2^-24, t = 2^-126 (less may be taken as 0), S[i] the largest of |scale| sum_d |q k| +
+ *   |bias| + |slope distance| of row i, dp = m (dout . v), and r[i] = w (4 S[i] + 4 |lse[i]| + 16), the relative error of p, f is of
+ *     ds[i,j]    g[i,j] = p (r |dp - delta| + 4 w (m sum_d |dout v| + sum_d |dout out|)) + t (|dp - delta| + 1)
+ *     ds'[i,j]   g'[i,j] = g, with softcap g (1 - tanh^2) + 2^-20 |ds|
+ *     dq[i,:]    |scale| sum_j (g' + 4 w |ds'|) |k[j,:]|       dk[j,:]: the same with sums over i and q[i,:]
+ *     dv[j,:]    sum_i m ((r + 4 w) p + t) |dout[i,:]|        dbias: the sum of g + 4 w |ds|
+ *     dsinks     sum_i exp(sink - lse) (r |delta| + 4 w sum_d |dout out|), which is all that it differs by
+ *   (tools/verify/attention_backward_reference.h computes it.) So sums over n terms are taken as exact to 4 w of their absolute terms, which
+ *   n fp32 additions in a tree or in matrix instructions keep for ordinary data.
  * - Deterministic: equal inputs, shapes and strides give equal bits. There are no atomic sums.
  * - Stream-ordered; no hidden synchronisation or allocation; can be captured into a graph after a prefetch. Lengths are read
  *   when the kernels run. */
