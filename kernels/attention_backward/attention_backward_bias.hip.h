@@ -106,7 +106,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds
 
 template <class Element, int head_dim_qk, int head_dim_v>
 FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_kernarg &) {
-  using Wave = ScoreWave<Element, head_dim_qk, head_dim_v, Pass::keys, true>;
+  using Wave = ScoreWave<Element, head_dim_qk, head_dim_v, Pass::keys>;
   FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
   FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
@@ -141,7 +141,7 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
         if (last_row < first_row) continue;
         Wave wave(work, wave_number, lane, (lds_ptr<char>)own);
         wave.load_own();
-        Stager<Pass::keys, head_dim_qk, head_dim_v, Staging::staged> stager(work, item);
+        StagerThroughRegisters<Pass::keys, head_dim_qk, head_dim_v> stager(work, item);
 #pragma unroll 1
         for (i32 row = first_row; row <= last_row; row += kRowsOfTile) {
           stager.begin(row / kRowsOfTile);

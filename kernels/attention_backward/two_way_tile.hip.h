@@ -23,6 +23,11 @@ struct TilePart {
   i32 row, byte;
 };
 
+// A tile's places in LDS: operands of the score products, lse and delta of 64 rows each.
+struct TilePlaces {
+  lds_ptr<char> tile_1, tile_2, lse, delta;
+};
+
 template <int head_dim>
 struct TwoWayTile {
   static_assert(head_dim % 32 == 0, "the head dims of a class are multiples of 32");

@@ -1,5 +1,5 @@
-// From the two score products of 32 others and 32 own rows to the operands of the gradients: weights p and derivatives
-// ds, rounded to the element type, in the order that TwoWayTile::Columns has.
+// From the two score products of 32 others and 32 own rows to weights p and derivatives ds of the scores, problems with any
+// feature. Rounded to the element type they are operands of the gradients, in the order that TwoWayTile::Columns has.
 #pragma once
 
 #include "attention_backward/dropout.hip.h"
@@ -41,27 +41,7 @@ FLYDSL_DEVICE bool sees(Range visible, int i) {
   return visible.first <= other_of_element(i) && other_of_element(i) <= visible.last;
 }
 
-// Problems without features. `masked`: not all pairs are visible. `dp` becomes the derivative of the score.
-template <class Element, bool masked, class Rows>
-FLYDSL_DEVICE void plain_weights(float c, const Rows &rows, Range visible, f32x16 &s, f32x16 &dp,
-                                 u32x4 (&p)[2]) {
-  f32x16 lse, delta;
-  rows.lse(lse);
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const float weight = exp2(fma(s[i], c, -lse[i]));
-    s[i] = !masked || sees(visible, i) ? weight : 0.0f;
-  }
-  round_all<Element>(s, p);
-  rows.delta(delta);
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const float derivative = s[i] * (dp[i] - delta[i]);
-    dp[i] = !masked || sees(visible, i) ? derivative : 0.0f;
-  }
-}
-
-// All others; `s` becomes the weight before dropout, `dp` the derivative of the score. True if they are to be multiplied by `slopes`.
+// `s` becomes the weight that meets dout, `dp` the derivative of the score. True if they are to be multiplied by `slopes`.
 template <class Element, class Pairs, class Rows>
 FLYDSL_DEVICE bool general_weights(const GradientHead &work, const Pairs &pairs, const Rows &rows,
                                    bool masked, Range visible, f32x16 &s, f32x16 &dp,
@@ -79,9 +59,10 @@ FLYDSL_DEVICE bool general_weights(const GradientHead &work, const Pairs &pairs,
     for (int i = 0; i < 16; ++i) s[i] = sees(visible, i) ? s[i] : -kInfinity;
   }
   u32 kept = 0xffff;
+  float scale = 1.0f;
   if (fresh_arguments()->dropout_threshold != 0) {
     kept = kept_pairs(work, pairs);
-    const float scale = fresh_arguments()->dropout_scale;
+    scale = fresh_arguments()->dropout_scale;
 #pragma unroll
     for (int i = 0; i < 16; ++i) dp[i] *= kept >> i & 1 ? scale : 0.0f;
   }
@@ -94,7 +75,7 @@ FLYDSL_DEVICE bool general_weights(const GradientHead &work, const Pairs &pairs,
     const float weight = exp2(s[i] - lse[i]);
     const float derivative = weight * (dp[i] - delta[i]);
     dp[i] = hidden ? 0.0f : derivative;
-    s[i] = hidden ? 0.0f : weight * (kept >> i & 1 ? 1.0f : 0.0f);
+    s[i] = hidden ? 0.0f : weight * (kept >> i & 1 ? scale : 0.0f);
   }
   round_all<Element>(s, p);
   return capped;

@@ -1,4 +1,4 @@
-"""One instance a head-dim class, element type and pass with every feature (attention_backward_gradients.hip.h,
+"""One instance a head-dim class, element type and pass with every feature (attention_backward_general.hip.h,
 attention_backward_bias.hip.h)."""
 
 from ..model import Instance
@@ -31,7 +31,7 @@ def _instance(dtype, dims, pass_name):
     if pass_name == "bias":
         header, entry = "bias", f"attention_backward_bias<{parameters}>"
     else:
-        header, entry = "gradients", f"attention_backward_general<{parameters}, Pass::{pass_name}>"
+        header, entry = "general", f"attention_backward_general<{parameters}, Pass::{pass_name}>"
     return Instance(
         name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_general_m{rows}n{keys}",
         header=f"attention_backward/attention_backward_{header}.hip.h",

@@ -1,5 +1,5 @@
 """Instances for problems of a class's head dims, or less by 8, 16 or 24, and no feature but bounds and lengths
-(attention_backward_gradients.hip.h). One serves all masks: whether pairs are to be hidden is asked once for 32 x 32 of them."""
+(attention_backward_plain.hip.h). One serves all masks: whether pairs are to be hidden is asked once for 32 x 32 of them."""
 
 from ..model import Instance
 from .general import CLASSES, TILES, dims_of
@@ -9,7 +9,7 @@ from .keys import ELEMENTS, LENGTHS, key
 # 160 KiB; 1 where nothing is said.
 _WAVES_PER_SIMD = {
     "keys": {(32, 32): 3, (64, 64): 2, (96, 96): 2},
-    "queries": {(32, 32): 4, (64, 64): 3, (96, 96): 2, (128, 128): 2, (160, 160): 2, (192, 128): 2},
+    "queries": {(32, 32): 4, (64, 64): 2, (96, 96): 2, (128, 128): 2},
 }
 
 
@@ -17,7 +17,7 @@ def _instance(dtype, dims, pass_name):
     rows, keys = TILES[pass_name]
     return Instance(
         name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_plain_m{rows}n{keys}",
-        header="attention_backward/attention_backward_gradients.hip.h",
+        header="attention_backward/attention_backward_plain.hip.h",
         entry=f"attention_backward_plain<{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}, Pass::{pass_name}>",
         key=key(dtype, *dims, pass_name, padded=1),
         preference=0,

@@ -1,0 +1,70 @@
+// The rows that a wave owns: which others they meet, and their operands of the score products.
+#pragma once
+
+#include "attention_backward/own_operand.hip.h"
+#include "attention_backward/work.hip.h"
+
+namespace flydsl::kernels {
+
+constexpr i32 kOwnOfWave = 32;
+constexpr i32 kOwnOfWorkGroup = 4 * kOwnOfWave;
+
+template <int head_dim_qk, int head_dim_v, Pass pass, bool general>
+struct OwnRows {
+  // Keys have both gradients to accumulate; with the features' code the largest classes leave registers for one operand only.
+  static constexpr bool kFewRegisters = pass == Pass::keys && head_dim_qk + head_dim_v > 400;
+  using Own1 = OwnOperand<head_dim_qk / 16, false>;
+  using Own2 = OwnOperand<head_dim_v / 16, general && kFewRegisters>;
+  const Work<pass> &work;
+  u32 kept_lane;
+  i32 first_own;  // of the wave
+  Range seen_by_any, seen_by_all;
+  Own1 own_1;
+  Own2 own_2;
+  float own_lse = 0.0f, own_delta = 0.0f;  // of the lane, where it owns a query
+
+  FLYDSL_DEVICE OwnRows(const Work<pass> &work, u32 wave, u32 lane, lds_ptr<char> own_of_group)
+      : work(work),
+        kept_lane(lane),
+        own_1(nullptr, lane),
+        own_2(own_of_group + wave * Own2::lds_bytes, lane) {
+    first_own = work.first_own + static_cast<i32>(wave) * kOwnOfWave;
+    const Range of_first = work.others_of(first_own),
+                of_last = work.others_of(first_own + kOwnOfWave - 1);
+    seen_by_any = {of_first.first, of_last.last};
+    seen_by_all = {of_last.first, of_first.last};
+  }
+
+  // What a lane can compute again is not kept where registers are scarce.
+  FLYDSL_DEVICE u32 lane() const { return kFewRegisters ? lane_number_here() : kept_lane; }
+  FLYDSL_DEVICE i32 own() const { return first_own + static_cast<i32>(lane() % 32); }
+
+  FLYDSL_DEVICE void load_own() {
+    const i32 row = work.real_own(own());
+    own_1.template load<!general>(work.own_row_1(row), fresh_arguments()->head_dim_qk, lane());
+    own_2.template load<!general>(work.own_row_2(row), fresh_arguments()->head_dim_v, lane());
+    if constexpr (pass == Pass::queries) {
+      own_lse = work.lse_of_rows()[own()];
+      own_delta = work.delta_of_rows()[own()];
+    }
+  }
+
+  // Of 32 others from `first_other` on: other waves of the work-group may meet them and this one none.
+  FLYDSL_DEVICE bool meets(i32 first_other) const {
+    return first_other <= seen_by_any.last && first_other + 31 >= seen_by_any.first;
+  }
+  FLYDSL_DEVICE bool meets_all(i32 first_other, i32 count) const {
+    return first_other >= seen_by_all.first && first_other + count - 1 <= seen_by_all.last;
+  }
+  // The first of 32 others that the lane has in its elements.
+  FLYDSL_DEVICE i32 first_of_lane(i32 first_other) const {
+    return first_other + static_cast<i32>(lane() / 32 * 4);
+  }
+  // The visible ones, counted from there.
+  FLYDSL_DEVICE Range visible(i32 first_other) const {
+    const Range all = work.others_of(own());
+    return {all.first - first_of_lane(first_other), all.last - first_of_lane(first_other)};
+  }
+};
+
+}  // namespace flydsl::kernels
