@@ -45,7 +45,7 @@ def sizes(case):
         keys *= case.shape("block_table")[1]
         words.append("paged")
     words.append(f"S {rows}" if rows == keys else f"Sk {keys}")
-    shown = {"q", "k", "v", "v_in_k", "block_table", "seqused_k"}
+    shown = {"q", "k", "v", "v_in_k", "block_table", "seqused_k", "out", "dout", "lse"}
     if settings.get("causal") == "none":
         shown.add("causal")
     return ", ".join(words + [f"{name} {value}" for name, value in settings.items() if name not in shown])
@@ -57,6 +57,12 @@ def cache_bytes(problem, shared):
     keys = sum(map(int, problem["seqused_k"].split(","))) if problem["seqused_k"] else int(problem["batch"]) * int(problem["seqlen_k"])
     dims = int(problem["head_dim"]) + (0 if shared else int(problem["head_dim_v"]))
     return keys * int(problem["heads_kv"]) * dims * size
+
+
+def main_kernels(operator, our):
+    """The launches that are not there for others."""
+    launches = our.get("launches", [our["kernel"]])
+    return [name for name in launches if not name.endswith(("_prepare", "_convert"))] if operator == "attention_backward" else launches[:1]
 
 
 def us(seconds):
@@ -82,8 +88,7 @@ def table(operator, cases, runs):
             continue
         hashes.add(our["constants_hash"])
         found = {name: runs.peer(operator, case, name, our["problem"]) for name in peers}
-        kernel = our.get("launches", [our["kernel"]])[0]
-        row = [sizes(case), f"`{kernel.removeprefix(operator + '_')}`"]
+        row = [sizes(case), ", ".join(f"`{kernel.removeprefix(operator + '_')}`" for kernel in main_kernels(operator, our))]
         for h in HYPOTHESES:
             seconds = our["seconds"][h]
             row += [us(seconds), f"{100 * cache_bytes(our['problem'], 'v_in_k' in case.settings) / seconds / HBM_BYTES_PER_S:.0f} %" if decode else
@@ -95,7 +100,7 @@ def table(operator, cases, runs):
                 best = found[name]["lds_hypotheses"][h]
                 hashes.add(found[name]["constants_hash"])
                 ratios[name][h].append(best["seconds"] / seconds)
-                choices[name].add(best["kernel"])
+                choices[name].update(best["kernel"].split(" + "))
                 row.append(f"{us(best['seconds'])}, {ratios[name][h][-1]:.2f}x")
         lines.append("| " + " | ".join(row) + " |")
     for name in peers:

@@ -19,6 +19,7 @@ PEERS = {"aiter": ("aiter", ""), "triton": ("triton", "^(?!.*_widen_)"), "triton
 
 @dataclasses.dataclass(frozen=True)
 class Case:
+    operator: str
     section: str
     peers: tuple
     text: str
@@ -33,6 +34,9 @@ class Case:
                 times, number = value.split("*")
                 value = ",".join([number] * int(times))
             found |= dict.fromkeys("qkv", value) if name == "qkv" else {name: value}
+        if self.operator == "attention_backward":
+            rows = found["q"].rpartition("x")[0]
+            found |= dict.fromkeys(("out", "dout"), f"{rows}x{found['v'].rpartition('x')[2]}") | dict(lse=rows)
         return found
 
     @property
@@ -50,7 +54,7 @@ def read_cases(path):
         if header := re.fullmatch(r"\[(.+)\] (\S+)", line):
             section, peers = header[1], tuple(name for name in header[2].split(",") if name != "none")
         elif line and not line.startswith("#"):
-            cases.append(Case(section, peers, line))
+            cases.append(Case(path.stem, section, peers, line))
     return cases
 
 
