@@ -186,6 +186,10 @@ class Modeller {
     const std::vector<const GroupTrace *> copies(occupancy_.groups_per_compute_unit, &group);
     ComputeUnitResult done =
         simulate_compute_unit(*launch_.program, *costs_, copies, constants_, path, options);
+    // A damaged file of a recorded launch, again.
+    for (size_t wave = 0; wave < group.waves.size(); ++wave)
+      if (done.syncs[0][wave].size() != group.waves[wave].syncs.size())
+        throw std::runtime_error("the recorded waits are not those of the instructions");
     return {std::max({done.group_end[0], path.drained(), 1.0}), std::move(done.syncs[0])};
   }
 

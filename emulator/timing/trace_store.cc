@@ -296,7 +296,7 @@ void read_ordering(Reader &in, uint32_t ops, size_t samples, Ordering &ordering)
   ordering.one_counter = in.number() != 0;
   ordering.wait_ops = read_points(in);
   for (uint64_t left = in.count(1 << 28); in.good() && left; --left)
-    ordering.distance.push_back(uint32_t(in.count()));
+    ordering.distance.push_back(uint32_t(in.count(1 << 20)));
   ordering.periodic = in.number() != 0;
   ordering.moved = uint32_t(in.count());
   ordering.before = read_groups(in, ops);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "emulator/timing/record.h"
@@ -296,6 +298,31 @@ TEST_F(Ordered, AStoredLaunchIsModelledAlike) {
   ASSERT_TRUE(timing::load_launch(path, &loaded, &error_)) << error_;
   std::remove(path.c_str());
   EXPECT_TRUE(json(loaded, constants_) == json(launch, constants_));
+}
+
+TEST_F(Ordered, ChangedBytesOfAStoredLaunchAreRefusedOrModelled) {
+  build_ordered({}, 40);
+  const std::string path = testing::TempDir() + "ordered_changed." + std::to_string(getpid());
+  ASSERT_TRUE(timing::save_launch(record(), path, &error_)) << error_;
+  std::ifstream in(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  size_t refused = 0;
+  for (size_t at = 100; at < whole.size(); at += 211) {
+    std::string changed = whole;
+    changed[at] = char(changed[at] ^ "\x01\x20\x7f"[at % 3]);
+    std::ofstream(path, std::ios::binary).write(changed.data(), std::streamsize(changed.size()));
+    RecordedLaunch loaded;
+    if (!timing::load_launch(path, &loaded, &error_)) {
+      ++refused;
+      continue;
+    }
+    try {
+      (void)timing::model_launch(loaded, constants_);
+    } catch (const std::exception &) {  // says what does not fit together
+    }
+  }
+  std::remove(path.c_str());
+  EXPECT_GT(refused, 0u);
 }
 
 TEST_F(Ordered, AValueOutOfReachIsNamed) {
