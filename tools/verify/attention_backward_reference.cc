@@ -144,10 +144,10 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
                      derivative = row.scores[static_cast<size_t>(j)].derivative;
         const double *k = key(p.k, j, p.head_dim), *v = key(p.v, j, p.value_dim);
         const size_t key_at = static_cast<size_t>(group * p.keys + j);
-        add(g.dv.data() + (group * p.keys + j) * p.value_dim, m * rounded(weight), dout,
+        add(g.dv.data() + (group * p.keys + j) * p.value_dim, rounded(weight * m), dout,
             p.value_dim);
         g.dv_floor[key_at] += finite(((relative + 4 * kEpsilon) * weight + kLeast) * m * dout_norm);
-        g.dv_variance[key_at] += finite(variance(rounding, weight) * m * m * dout_norm * dout_norm);
+        g.dv_variance[key_at] += finite(variance(rounding, weight * m) * dout_norm * dout_norm);
         const double dp = m * dot(dout, v, p.value_dim);
         const double dp_magnitude = m * absolute_dot(dout, v, p.value_dim);
         const double ds = weight * (dp - delta);

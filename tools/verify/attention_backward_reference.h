@@ -28,7 +28,7 @@ struct BackwardProblem {
 // Where a kernel rounds; nowhere in the exact gradients.
 struct BackwardRounding {
   double (*operand)(double) =
-      nullptr;                // P (M may come later) and dS', which matrix instructions multiply
+      nullptr;                // M P and dS', which matrix instructions multiply
   double unit = 0, tiny = 0;  // its unit roundoff, half its smallest subnormal
   // What the forward pass gave, (Hq, rows, Dv) and (Hq, rows), if not what the problem's scores give exactly.
   const std::vector<double> *out = nullptr, *lse = nullptr;
