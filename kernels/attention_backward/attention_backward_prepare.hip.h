@@ -12,7 +12,7 @@
 
 namespace flydsl::kernels {
 
-constexpr u32 kPrepareItems = 256;
+constexpr u32 kPrepareItems = 512;
 
 // The 128 rows of a work-group: those of a sequence from `first` up, or of none, with seq_q 0.
 struct PlaneTile : Sequence {
@@ -69,17 +69,35 @@ FLYDSL_DEVICE u32x4 load_strided(global_ptr<const char> row, i32 first, i32 coun
   return result;
 }
 
-// What one lane adds to the delta of `row`, and whether it found an output that is not 0.
+// What one lane adds to the delta of a row, and a bit of every output that is not 0.
 struct PartOfDelta {
   float sum = 0.0f;
-  bool any = false;
+  u32 any = 0;
+
+  template <class Element>
+  FLYDSL_DEVICE void add(u32x4 dout, u32x4 out) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      sum = fma(element_of<Element>(dout, i), element_of<Element>(out, i), sum);
+    any |= (out[0] | out[1] | out[2] | out[3]) & 0x7fff7fff;
+  }
 };
+
+// The rows of a tensor that are whole groups of eight neighbouring elements.
+struct TileRows {
+  global_ptr<const char> first;
+  i64 bytes;  // from row to row
+
+  FLYDSL_DEVICE u32x4 at(u32 row, i32 column) const {
+    return load_16_bytes(first + row * bytes + 2 * column);
+  }
+};
+
+// The same of any rows, which are copied where that is wanted.
 template <class Element>
-FLYDSL_DEVICE PartOfDelta part_of_delta(const PlaneTile &tile, i32 row, u32 part, u32 parts) {
+FLYDSL_DEVICE PartOfDelta part_of_any_row(const PlaneTile &tile, i32 row, i32 first_column,
+                                          i32 step) {
   const Arguments a = fresh_arguments();
-  PartOfDelta result;
-  if (!tile.has(row)) return result;
-  const bool takes_part = tile.sees_keys(row);
   const auto out = (global_ptr<const char>)a->out +
                    2 * tile.offset(a->out_stride_b, a->out_stride_h, row, a->out_stride_s);
   const auto dout = (global_ptr<const char>)a->dout +
@@ -88,27 +106,60 @@ FLYDSL_DEVICE PartOfDelta part_of_delta(const PlaneTile &tile, i32 row, u32 part
       (global_ptr<char>)a->dout_copy +
       2 * tile.offset(a->dout_copy_stride_b, a->dout_copy_stride_h, row, a->dout_copy_stride_s);
   const i32 head_dim = a->head_dim_v;
-  for (i32 column = static_cast<i32>(part) * 8; column < head_dim; column += parts * 8) {
-    u32x4 d = {}, o = {};
-    if (takes_part) {
+  PartOfDelta result;
+  for (i32 column = first_column; column < head_dim; column += step) {
+    u32x4 d = {};
+    if (tile.sees_keys(row)) {
       d = load_strided(dout, column, head_dim, a->dout_stride_d);
-      o = load_elements(out, column, head_dim);
+      result.add<Element>(d, load_elements(out, column, head_dim));
     }
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      result.sum = fma(element_of<Element>(d, i), element_of<Element>(o, i), result.sum);
-    result.any |= ((o[0] | o[1] | o[2] | o[3]) & 0x7fff7fff) != 0;
-    if (a->dout_copy)
-      store_16_bytes(copy + 2 * column, d);  // rows there have whole groups of eight
+    // Rows of the copy have whole groups of eight.
+    if (a->dout_copy) store_16_bytes(copy + 2 * column, d);
   }
   return result;
+}
+
+// Writes the deltas of all rows of the tile; `plain`: see TileRows.
+template <class Element, bool plain>
+FLYDSL_DEVICE void find_deltas(const PlaneTile &tile, lds_ptr<float> deltas) {
+  const Arguments a = fresh_arguments();
+  const u32 item = __builtin_amdgcn_workitem_id_x(), lane = item % kWaveLanes;
+  const TileRows out = {
+      (global_ptr<const char>)a->out +
+          2 * tile.offset(a->out_stride_b, a->out_stride_h, tile.first, a->out_stride_s),
+      2 * a->out_stride_s};
+  const TileRows dout = {
+      (global_ptr<const char>)a->dout +
+          2 * tile.offset(a->dout_stride_b, a->dout_stride_h, tile.first, a->dout_stride_s),
+      2 * a->dout_stride_s};
+  const i32 head_dim = a->head_dim_v;
+  const u32 groups = static_cast<u32>(head_dim + 7) / 8;
+  u32 parts_log2 = 0;
+  while (1u << parts_log2 < groups && parts_log2 < 5) ++parts_log2;
+  const u32 parts = 1u << parts_log2, part = item & (parts - 1);
+  const u64 lanes_of_row = ((u64{1} << parts) - 1) << (lane & ~(parts - 1));
+  for (u32 row = item >> parts_log2; row < kRowsOfPlaneTile; row += kPrepareItems >> parts_log2) {
+    const i32 of_sequence = tile.first + static_cast<i32>(row);
+    const i32 first_column = static_cast<i32>(part * 8), step = static_cast<i32>(parts * 8);
+    PartOfDelta own;
+    if (!plain && tile.has(of_sequence))
+      own = part_of_any_row<Element>(tile, of_sequence, first_column, step);
+    if (plain && tile.has(of_sequence) && tile.sees_keys(of_sequence)) {
+      for (i32 column = first_column; column < head_dim; column += step)
+        own.add<Element>(dout.at(row, column), out.at(row, column));
+    }
+    for (u32 mask = 1; mask < parts; mask *= 2) own.sum += lane_xor(own.sum, lane, mask);
+    // A row of outputs that are all 0 has no weights, or they meet values of 0: nothing that dout holds counts.
+    if ((ballot(own.any != 0) & lanes_of_row) == 0) own.sum = 0.0f;
+    if (part == 0) deltas[row] = own.sum;
+  }
 }
 
 template <class Element>
 FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backward_kernarg &) {
   FLYDSL_SHARED static float deltas[kRowsOfPlaneTile];
   const Arguments a = fresh_arguments();
-  const u32 item = __builtin_amdgcn_workitem_id_x(), lane = item % kWaveLanes;
+  const u32 item = __builtin_amdgcn_workitem_id_x();
   const u32 number =
       __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
   if (const u64 counter = u64{number} * kPrepareItems + item;
@@ -122,20 +173,11 @@ FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backwar
   float lse = kInfinity;
   if (item < kRowsOfPlaneTile) lse = row_lse_of(tile, own_row);
 
-  const u32 groups = static_cast<u32>(a->head_dim_v + 7) / 8;
-  u32 parts = 1;
-  while (parts < groups && parts < 32) parts *= 2;
-  const u32 part = item & (parts - 1), rows_at_once = kPrepareItems / parts;
-  const u64 lanes_of_row = ((u64{1} << parts) - 1) << (lane & ~(parts - 1));
-  for (u32 row = item / parts; row < kRowsOfPlaneTile; row += rows_at_once) {
-    const i32 of_sequence = tile.first + static_cast<i32>(row);
-    const PartOfDelta own = part_of_delta<Element>(tile, of_sequence, part, parts);
-    float sum = own.sum;
-    for (u32 mask = 1; mask < parts; mask *= 2) sum += lane_xor(sum, lane, mask);
-    // A row of outputs that are all 0 has no weights, or they meet values of 0: nothing that dout holds counts.
-    if ((ballot(own.any) & lanes_of_row) == 0) sum = 0.0f;
-    if (part == 0) deltas[row] = sum;
-  }
+  const auto sums = (lds_ptr<float>)&deltas[0];
+  if (a->dout_stride_d == 1 && a->head_dim_v % 8 == 0)
+    find_deltas<Element, true>(tile, sums);
+  else
+    find_deltas<Element, false>(tile, sums);
   barrier();
   if (item >= kRowsOfPlaneTile) return;
   ((global_ptr<float>)a->row_lse)[tile.plane_row + item] = lse;
