@@ -98,12 +98,15 @@ struct ColumnSources {
         v(work.v_row(0), 2 * fresh_arguments()->v_stride_s, fresh_arguments()->head_dim_v,
           Layout::v_part(wave, lane), work.first_tile()) {}
 
-  template <class UseK, class UseV>
-  FLYDSL_DEVICE void each_block(i32 tile, i32 seq_k, UseK use_k, UseV use_v) {
+  template <class Use>
+  FLYDSL_DEVICE void each_k_block(i32 tile, i32 seq_k, Use use) {
     k.each_block(
-        tile, seq_k, [&] { return Layout::k_part(wave, computed_here(lane)); }, use_k);
+        tile, seq_k, [&] { return Layout::k_part(wave, computed_here(lane)); }, use);
+  }
+  template <class Use>
+  FLYDSL_DEVICE void each_v_block(i32 tile, i32 seq_k, Use use) {
     v.each_block(
-        tile, seq_k, [&] { return Layout::v_part(wave, computed_here(lane)); }, use_v);
+        tile, seq_k, [&] { return Layout::v_part(wave, computed_here(lane)); }, use);
   }
 };
 
@@ -121,7 +124,15 @@ struct ColumnStager<head_dim_qk, head_dim_v, Staging::direct, 4> {
       : sources(work, wave, lane), line_byte(wave * 1024), seq_k(work.seq_k) {}
 
   FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char> k_to, lds_ptr<char> v_to) {
-    sources.each_block(tile, seq_k, DirectCopy{k_to + line_byte}, DirectCopy{v_to + line_byte});
+    begin_k(tile, k_to);
+    begin_v(tile, v_to);
+  }
+  // Either of them alone, each in order.
+  FLYDSL_DEVICE void begin_k(i32 tile, lds_ptr<char> to) {
+    sources.each_k_block(tile, seq_k, DirectCopy{to + line_byte});
+  }
+  FLYDSL_DEVICE void begin_v(i32 tile, lds_ptr<char> to) {
+    sources.each_v_block(tile, seq_k, DirectCopy{to + line_byte});
   }
   FLYDSL_DEVICE void finish(lds_ptr<char>, lds_ptr<char>) {}
   FLYDSL_DEVICE void landed() { wait_for_copies(); }
@@ -175,7 +186,8 @@ struct ColumnStager<head_dim_qk, head_dim_v, Staging::staged, 4> {
       : sources(work, wave, lane), lane_byte(wave * 1024 + lane * 16), seq_k(work.seq_k) {}
 
   FLYDSL_DEVICE void begin(i32 tile, lds_ptr<char>, lds_ptr<char>) {
-    sources.each_block(tile, seq_k, Load{k_held}, Load{v_held});
+    sources.each_k_block(tile, seq_k, Load{k_held});
+    sources.each_v_block(tile, seq_k, Load{v_held});
   }
   FLYDSL_DEVICE void finish(lds_ptr<char> k_to, lds_ptr<char> v_to) {
 #pragma unroll

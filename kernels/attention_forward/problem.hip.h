@@ -13,6 +13,7 @@ constexpr i32 kRowsOfWave = 32;
 constexpr i32 kWaves = 4;
 constexpr i32 kRowsOfWorkGroup = kRowsOfWave * kWaves;
 constexpr i32 kKeysOfTile = 64;
+constexpr u32 kLdsOfComputeUnit = 160 * 1024;
 
 template <Mask mask>
 struct Problem : Head {
@@ -58,11 +59,15 @@ FLYDSL_DEVICE bool find_item(Problem<mask> &work, u32 number, i32 rows) {
   return work.first_row < work.seq_q;
 }
 
-// The item of this work-group, where each has one.
+// The item of this work-group, where each has one. `sharing`: work-groups that a compute unit runs at a time.
 template <Mask mask>
-FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup) {
-  const u32 number = __builtin_amdgcn_workgroup_id_y() * fresh_arguments()->grid_x +
-                     __builtin_amdgcn_workgroup_id_x();
+FLYDSL_DEVICE bool find_work(Problem<mask> &work, i32 rows = kRowsOfWorkGroup, u32 sharing = 1) {
+  const Arguments args = fresh_arguments();
+  u32 number = __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
+  if (mask == Mask::causal && sharing > 1 && !unequal_lengths())
+    number = shared_evenly(
+        number, static_cast<u32>(args->heads_q) * static_cast<u32>(args->batches) * args->row_tiles,
+        sharing);
   return find_item(work, number, rows);
 }
 

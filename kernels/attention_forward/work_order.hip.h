@@ -48,4 +48,17 @@ FLYDSL_DEVICE WorkItem work_item(u32 number, u32 heads, u32 batches, u32 row_til
   return {problem % heads, problem / heads, tile};
 }
 
+// Which of `all` items, longest first, work-group `number` takes where `sharing` work-groups run on a compute unit at a
+// time. The first ones start together, one a compute unit in turn: every second round of these is dealt in reverse, so
+// that compute units get equal sums. Later ones start where others end, the longest first.
+constexpr u32 kComputeUnits = 256;
+FLYDSL_DEVICE u32 shared_evenly(u32 number, u32 all, u32 sharing) {
+  const u32 round = number / kComputeUnits, begin = round * kComputeUnits;
+  if (round % 2 == 0 || round >= sharing || number >= all) return number;
+  const u32 count = all - begin < kComputeUnits ? all - begin : kComputeUnits;
+  if (count % kXcds != 0) return number;
+  const u32 xcd = number % kXcds;
+  return begin + (count - kXcds - (number - begin - xcd)) + xcd;
+}
+
 }  // namespace flydsl::kernels

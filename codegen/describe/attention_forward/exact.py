@@ -21,6 +21,8 @@ _WAVES = {
     (224, 224, "direct"): (8, 2),
     (256, 256, "direct"): (8, 2),
 }
+# Those whose softmax stands beside their own products (interleaved/), without windows: D, Dv -> waves a SIMD.
+_INTERLEAVED = {(128, 128): 2, (160, 160): 2, (192, 128): 2}
 
 
 def _instance(dtype, dims, mask, preference):
@@ -28,11 +30,17 @@ def _instance(dtype, dims, mask, preference):
     head_dim_qk, head_dim_v = dims
     waves, waves_per_simd = _WAVES[*dims, staging]
     rows = _ROWS_OF_WAVE * waves
+    header = "attention_forward/attention_forward.hip.h"
+    entry = f"attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}, Staging::{staging}, {waves}>"
+    if staging == "direct" and mask != "window" and dims in _INTERLEAVED:
+        waves_per_simd = _INTERLEAVED[dims]
+        header = "attention_forward/interleaved/attention_forward_interleaved.hip.h"
+        entry = f"interleaved::attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}>"
     name = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
     return Instance(
         name=f"attention_forward_{dtype}_d{name}_{mask}_{staging}_m{rows}n{KEYS}",
-        header="attention_forward/attention_forward.hip.h",
-        entry=f"attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}, Staging::{staging}, {waves}>",
+        header=header,
+        entry=entry,
         key=key(dtype, head_dim_qk, head_dim_v, mask=MASKS[mask], padded=1),
         preference=preference,
         align_bytes=align_bytes,

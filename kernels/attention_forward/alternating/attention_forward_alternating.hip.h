@@ -31,6 +31,7 @@ using pipelined::Number;
 constexpr i32 kRows = 64;  // of a wave
 constexpr int kWaves = 2;  // of a work-group
 constexpr i32 kRowsOfGroup = kRows * kWaves;
+constexpr u32 kSharing = 4;  // work-groups of a compute unit
 constexpr int kAhead = 3;  // fragments that are read before they are needed
 
 FLYDSL_DEVICE void slot() {
@@ -452,7 +453,7 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
 
   Problem<mask> work;
-  if (!find_work(work, kRowsOfGroup)) return;
+  if (!find_work(work, kRowsOfGroup, kSharing)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   W wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
   // Tiles with a key that any row of the work-group sees, that all rows see completely, that exist completely.
