@@ -3,23 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/attention_arguments.h"
+#include "tools/attention_sequences.h"
 
 namespace flydsl::tools {
 namespace {
-
-// A number in device memory that the parameters point to.
-const uint64_t *number_at(const flydsl_aot_tensor &tensor, uint64_t without_data) {
-  if (!tensor.rank) return nullptr;
-  // Queries look at nothing but whether there is one.
-  return tensor.data ? static_cast<const uint64_t *>(tensor.data)
-                     : reinterpret_cast<const uint64_t *>(without_data);
-}
-
-// Sequences of equal lengths.
-struct Sequences {
-  int64_t count, rows, keys;
-};
 
 class AttentionForwardProblem final : public Problem {
  public:
@@ -52,11 +39,9 @@ class AttentionForwardProblem final : public Problem {
   // Two products over the pairs of query and key that mask and lengths leave, as the published figures count
   // them (a causal mask halves the work); softmax is not counted.
   double flops() const override {
-    double pairs = 0;
-    for (const auto &[count, rows, keys] : sequences)
-      pairs += static_cast<double>(count) * visible_pairs(params.mask, rows, keys);
     const int heads = params.q.rank - 3;
-    return 2.0 * static_cast<double>(params.q.sizes[heads]) * pairs *
+    return 2.0 * static_cast<double>(params.q.sizes[heads]) *
+           visible_pairs(params.mask, sequences) *
            static_cast<double>(params.q.sizes[heads + 2] + params.v.sizes[params.v.rank - 1]);
   }
   std::vector<std::pair<std::string, std::string>> description() const override {
@@ -111,20 +96,6 @@ class AttentionForwardProblem final : public Problem {
   }
 };
 
-// What the numbers say of sequence b, of at most `longest` rows or keys.
-int64_t length_of(const std::vector<int64_t> &starts, const std::vector<int64_t> &used, size_t b,
-                  int64_t longest) {
-  int64_t length = std::max<int64_t>(longest, 0);
-  if (b + 1 < starts.size()) length = std::clamp<int64_t>(starts[b + 1] - starts[b], 0, length);
-  return b < used.size() ? std::clamp<int64_t>(used[b], 0, length) : length;
-}
-
-int64_t longest_of(const std::vector<int64_t> &starts) {
-  int64_t longest = 0;
-  for (size_t b = 1; b < starts.size(); ++b) longest = std::max(longest, starts[b] - starts[b - 1]);
-  return longest;
-}
-
 void bind_outputs(AttentionForwardProblem &problem, const std::vector<std::string> &wanted,
                   const std::vector<int64_t> &q_shape, const std::vector<int64_t> &v_shape,
                   int64_t longest_q, int64_t longest_k, Layout layout, flydsl_aot_dtype dtype) {
@@ -178,30 +149,23 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   params.mask = mask_of(settings, used);
   params.softcap = number_of(settings, "softcap", 0, used);
   params.dropout_p = number_of(settings, "dropout_p", 0, used);
-  const std::vector<int64_t> starts_q = binder.numbers("cu_seqlens_q");
-  const std::vector<int64_t> starts_k = binder.numbers("cu_seqlens_k");
-  params.max_seqlen_q = integer_of(settings, "max_seqlen_q", longest_of(starts_q), used);
-  params.max_seqlen_k = integer_of(settings, "max_seqlen_k", longest_of(starts_k), used);
+  Lengths rows = {binder.numbers("cu_seqlens_q"), binder.numbers("seqused_q")};
+  Lengths keys = {binder.numbers("cu_seqlens_k"), binder.numbers("seqused_k")};
+  params.max_seqlen_q = integer_of(settings, "max_seqlen_q", longest_of(rows.starts), used);
+  params.max_seqlen_k = integer_of(settings, "max_seqlen_k", longest_of(keys.starts), used);
   used.push_back(layout == kBhsd ? "layout = bhsd" : "layout = bshd");
 
   problem->batches =
       packed_q ? std::max<int64_t>(params.cu_seqlens_q.sizes[0] - 1, 0) : params.q.sizes[0];
-  const int64_t longest_q = packed_q ? params.max_seqlen_q : params.q.sizes[2];
-  int64_t longest_k = packed_k ? params.max_seqlen_k : params.k.sizes[2];
-  if (paged && !packed_k) longest_k = paged_room(params.block_table, params.k, params.max_seqlen_k);
-  problem->longest_k = longest_k;
-  const std::vector<int64_t> used_q = binder.numbers("seqused_q");
-  const std::vector<int64_t> used_k = problem->lengths_k = binder.numbers("seqused_k");
-  const size_t told = std::max({starts_q.size(), starts_k.size(), used_q.size() + 1,
-                                used_k.size() + 1, size_t{1}}) -
-                      1;
-  if (told == 0) problem->sequences.push_back({problem->batches, longest_q, longest_k});
-  for (size_t b = 0; b < told; ++b) {
-    problem->sequences.push_back(
-        {1, length_of(starts_q, used_q, b, longest_q), length_of(starts_k, used_k, b, longest_k)});
-  }
-  bind_outputs(*problem, outputs, inputs.at("q").shape, inputs.at("v").shape, longest_q, longest_k,
-               layout, out_dtype_of(params.q.dtype, settings));
+  rows.longest = packed_q ? params.max_seqlen_q : params.q.sizes[2];
+  keys.longest = packed_k ? params.max_seqlen_k : params.k.sizes[2];
+  if (paged && !packed_k)
+    keys.longest = paged_room(params.block_table, params.k, params.max_seqlen_k);
+  problem->longest_k = keys.longest;
+  problem->lengths_k = keys.used;
+  problem->sequences = sequences_of(problem->batches, rows, keys);
+  bind_outputs(*problem, outputs, inputs.at("q").shape, inputs.at("v").shape, rows.longest,
+               keys.longest, layout, out_dtype_of(params.q.dtype, settings));
   return problem;
 }
 
