@@ -1,11 +1,6 @@
 // attention_backward's passes over keys and over queries for problems without features but bounds and lengths, rows 16-byte
 // aligned: the algorithm of attention_backward_general.hip.h, copies a tile ahead in two LDS buffers, a barrier a step.
 //
-// A tile that every row of the wave meets completely is computed as two halves whose vector work stands beside the other's
-// matrix products:
-//
-//   scores of half 0 | scores of half 1, weights of half 0 | gradients from half 0, weights of half 1 | gradients from half 1
-//
 // The own operand of dP is negated and dP starts from delta, so that the product is delta - dP and derivatives are
 // negative, which the scale takes back: what is left for the vector unit is an fma, an exp2, a product and two halves of
 // conversions a pair.
@@ -27,11 +22,11 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
   using Own::lane, Own::own_1, Own::own_2;
   using Tile1 = TwoWayTile<head_dim_qk>;
   using Tile2 = TwoWayTile<head_dim_v>;
-  static constexpr int kAhead = Own::kFewRegisters ? 2 : kFragmentsAhead;
-  // Where registers hold two halves: of one wave a SIMD, with more than 256, clang 22 spends what is won on copies between the
-  // register files.
-  static constexpr bool kTakesTurns = head_dim_qk + head_dim_v >= 128 &&
-                                      head_dim_qk + head_dim_v <= (pass == Pass::keys ? 128 : 192);
+  // Of one wave a SIMD, in whose products nothing else stands beside the reads, or of more.
+  static constexpr bool kOneWave = pass == Pass::keys
+                                       ? head_dim_qk + head_dim_v > 256
+                                       : head_dim_qk > 192 || head_dim_qk + head_dim_v > 320;
+  static constexpr int kAhead = kOneWave && !Own::kFewRegisters ? kFragmentsAhead : 2;
   // Matrix products of a half tile.
   static constexpr int kSteps1 = head_dim_qk / 16, kScores = kSteps1 + head_dim_v / 16;
   static constexpr int kBlocks1 = head_dim_qk / 32,
@@ -50,12 +45,8 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
   }
 
   FLYDSL_DEVICE void compute(i32 first_other, TilePlaces places) {
-    if (kTakesTurns && this->meets_all(first_other, kRowsOfTile)) {
-      compute_whole(places);
-    } else {
-      compute_half(0, first_other, places);
-      compute_half(1, first_other + 32, places);
-    }
+    compute_half(0, first_other, places);
+    compute_half(1, first_other + 32, places);
   }
   FLYDSL_DEVICE void store() const {
     sums.store(this->work, this->first_own, lane(), -fresh_arguments()->scale);
@@ -65,7 +56,6 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
   // A half tile between its score products and its gradients.
   struct Half {
     f32x16 s, dp;
-    f32x16 lse;
     u32x4 p[2], ds[2];
   };
   struct Operands {
@@ -80,17 +70,16 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
           columns_2(places.tile_2, lane) {}
   };
 
-  // lse, and dp as it starts.
+  // dp as it starts.
   FLYDSL_DEVICE void begin_half(int number, TilePlaces places, Half &half) const {
-    if constexpr (pass == Pass::keys) {
-      const u32 at = 4 * (32 * static_cast<u32>(number) + lane() / 32 * 4);
-      const TileRows rows = {places.lse + at, places.delta + at};
-      rows.lse(half.lse);
-      rows.delta(half.dp);
-    } else {
-      half.lse = this->own_lse;
+    if constexpr (pass == Pass::keys)
+      read_rows(places.delta + row_of_lane(number), half.dp);
+    else
       half.dp = this->own_delta;
-    }
+  }
+  // Byte of the lane's first row of a half tile.
+  FLYDSL_DEVICE u32 row_of_lane(int number) const {
+    return 4 * (32 * static_cast<u32>(number) + lane() / 32 * 4);
   }
   // Matrix product n of the kScores, or of the kGradients, and its operand.
   static FLYDSL_DEVICE u32x4 score_fragment(const Operands &from, int number, int n) {
@@ -121,51 +110,44 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
     f32x16 &sum = sums.of_1[n % kBlocks1];
     sum = mfma_32x32x16<Element>(fragment, half.ds[n / kBlocks1], sum);
   }
-  // Elements i and i + 1.
-  FLYDSL_DEVICE void weigh_pair(int i, Half &half) const {
-    const float low = exp2(fma(half.s[i], c, -half.lse[i]));
-    const float high = exp2(fma(half.s[i + 1], c, -half.lse[i + 1]));
-    half.p[i / 8][i % 8 / 2] = round_pair<Element>(low, high);
-    half.ds[i / 8][i % 8 / 2] = round_pair<Element>(low * half.dp[i], high * half.dp[i + 1]);
-  }
-  // The part of the 8 pairs that stands beside product n of `products`; the first products are left out: what they wait for
-  // has just been computed.
-  template <int products, int n>
-  FLYDSL_DEVICE void weigh_beside(Half &half) const {
-    constexpr int first = products > 10 ? 2 : 1, room = products - first;
-    if constexpr (n >= first) {
+  // Elements i and i + 1. `masked`: not all pairs are visible.
+  template <bool masked>
+  FLYDSL_DEVICE void weigh_pair(int i, float low_lse, float high_lse, Range visible,
+                                Half &half) const {
+    float weights[2] = {exp2(fma(half.s[i], c, -low_lse)), exp2(fma(half.s[i + 1], c, -high_lse))};
+    float derivatives[2] = {weights[0] * half.dp[i], weights[1] * half.dp[i + 1]};
 #pragma unroll
-      for (int pair = 8 * (n - first) / room; pair < 8 * (n - first + 1) / room; ++pair)
-        weigh_pair(2 * pair, half);
+    for (int j = 0; j < 2; ++j) {
+      if (masked && !sees(visible, i + j)) weights[j] = derivatives[j] = 0.0f;
+    }
+    half.p[i / 8][i % 8 / 2] = round_pair<Element>(weights[0], weights[1]);
+    half.ds[i / 8][i % 8 / 2] = round_pair<Element>(derivatives[0], derivatives[1]);
+  }
+  template <bool masked>
+  FLYDSL_DEVICE void weigh_half(int number, TilePlaces places, Range visible, Half &half) const {
+    if constexpr (pass == Pass::keys && !kOneWave) {
+      // Four rows after the other: lse of all would take registers that make a wave.
+      const auto from = places.lse + row_of_lane(number);
+      f32x4 lse = bits_as<f32x4>(read_b128(from));
+#pragma unroll
+      for (int i = 0; i < 16; i += 4) {
+        const f32x4 now = lse;
+        if (i + 4 < 16) lse = bits_as<f32x4>(read_b128(from + 4 * other_of_element(i + 4)));
+        fragment_slot();
+        weigh_pair<masked>(i, now[0], now[1], visible, half);
+        weigh_pair<masked>(i + 2, now[2], now[3], visible, half);
+      }
+    } else if constexpr (pass == Pass::keys) {
+      f32x16 lse;
+      read_rows(places.lse + row_of_lane(number), lse);
+#pragma unroll
+      for (int i = 0; i < 16; i += 2) weigh_pair<masked>(i, lse[i], lse[i + 1], visible, half);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 16; i += 2)
+        weigh_pair<masked>(i, this->own_lse, this->own_lse, visible, half);
     }
   }
-
-  FLYDSL_DEVICE void compute_whole(TilePlaces places) {
-    const Operands from(places, lane());
-    Half halves[2];
-    begin_half(0, places, halves[0]);
-    begin_half(1, places, halves[1]);
-    each_fragment<2 * kScores + 2 * kGradients, kAhead>(
-        [&](auto n) FLYDSL_INLINED {
-          if constexpr (n < 2 * kScores) {
-            return score_fragment(from, n / kScores, n % kScores);
-          } else {
-            constexpr int gradient = n - 2 * kScores;
-            return gradient_fragment(from, gradient / kGradients, gradient % kGradients);
-          }
-        },
-        [&](auto n, u32x4 fragment) FLYDSL_INLINED {
-          if constexpr (n < 2 * kScores) {
-            score_product(n % kScores, fragment, halves[n / kScores]);
-            if constexpr (n >= kScores) weigh_beside<kScores, n - kScores>(halves[0]);
-          } else {
-            constexpr int gradient = n - 2 * kScores;
-            gradient_product(gradient % kGradients, fragment, halves[gradient / kGradients]);
-            if constexpr (gradient < kGradients) weigh_beside<kGradients, gradient>(halves[1]);
-          }
-        });
-  }
-
   FLYDSL_DEVICE void compute_half(int number, i32 first_other, TilePlaces places) {
     if (!this->meets(first_other)) return;
     const Operands from(places, lane());
@@ -174,18 +156,10 @@ struct PlainWave : OwnRows<head_dim_qk, head_dim_v, pass, false> {
     each_fragment<kScores, kAhead>(
         [&](auto n) FLYDSL_INLINED { return score_fragment(from, number, n); },
         [&](auto n, u32x4 fragment) FLYDSL_INLINED { score_product(n, fragment, half); });
-    if (!this->meets_all(first_other, 32)) {
-      const Range visible = this->visible(first_other);
-#pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        // A weight of 0 and, whatever the pair's values are, a derivative of 0.
-        half.lse[i] = sees(visible, i) ? half.lse[i] : kInfinity;
-        half.s[i] = sees(visible, i) ? half.s[i] : 0.0f;
-        half.dp[i] = sees(visible, i) ? half.dp[i] : 0.0f;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 16; i += 2) weigh_pair(i, half);
+    if (this->meets_all(first_other, 32))
+      weigh_half<false>(number, places, {}, half);
+    else
+      weigh_half<true>(number, places, this->visible(first_other), half);
     each_fragment<kGradients, kAhead>(
         [&](auto n) FLYDSL_INLINED { return gradient_fragment(from, number, n); },
         [&](auto n, u32x4 fragment) FLYDSL_INLINED { gradient_product(n, fragment, half); });

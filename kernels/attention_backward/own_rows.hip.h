@@ -12,7 +12,11 @@ constexpr i32 kOwnOfWorkGroup = 4 * kOwnOfWave;
 template <int head_dim_qk, int head_dim_v, Pass pass, bool general>
 struct OwnRows {
   // Keys have both gradients to accumulate; with the features' code the largest classes leave registers for one operand only.
-  static constexpr bool kFewRegisters = pass == Pass::keys && head_dim_qk + head_dim_v > 400;
+  // Without, two classes just make two waves a SIMD.
+  static constexpr bool kFewRegisters = pass == Pass::keys
+                                            ? head_dim_qk + head_dim_v > 400 ||
+                                                  (!general && head_dim_qk + head_dim_v == 256)
+                                            : !general && head_dim_qk == 192 && head_dim_v == 128;
   using Own1 = OwnOperand<head_dim_qk / 16, false>;
   using Own2 = OwnOperand<head_dim_v / 16, general && kFewRegisters>;
   const Work<pass> &work;

@@ -19,21 +19,19 @@ struct LaneRow {
   FLYDSL_DEVICE void lse(f32x16 &to) const { to = lse_of_lane; }
   FLYDSL_DEVICE void delta(f32x16 &to) const { to = delta_of_lane; }
 };
+FLYDSL_DEVICE void read_rows(lds_ptr<const char> from, f32x16 &to) {
+#pragma unroll
+  for (int i = 0; i < 16; i += 4) {
+    const u32x4 four = read_b128(from + 4 * other_of_element(i));
+#pragma unroll
+    for (int j = 0; j < 4; ++j) to[i + j] = bits_as<float>(four[j]);
+  }
+}
 struct TileRows {
   lds_ptr<const char> lse_of_lane, delta_of_lane;  // of its first row
 
-  FLYDSL_DEVICE void lse(f32x16 &to) const { read(lse_of_lane, to); }
-  FLYDSL_DEVICE void delta(f32x16 &to) const { read(delta_of_lane, to); }
-
- private:
-  static FLYDSL_DEVICE void read(lds_ptr<const char> from, f32x16 &to) {
-#pragma unroll
-    for (int i = 0; i < 16; i += 4) {
-      const u32x4 four = read_b128(from + 4 * other_of_element(i));
-#pragma unroll
-      for (int j = 0; j < 4; ++j) to[i + j] = bits_as<float>(four[j]);
-    }
-  }
+  FLYDSL_DEVICE void lse(f32x16 &to) const { read_rows(lse_of_lane, to); }
+  FLYDSL_DEVICE void delta(f32x16 &to) const { read_rows(delta_of_lane, to); }
 };
 
 // The visible others of a lane, counted from its first.

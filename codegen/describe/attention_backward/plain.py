@@ -8,8 +8,8 @@ from .keys import ELEMENTS, LENGTHS, key
 # pass -> (D, Dv) -> waves a SIMD: as many as registers allow without spills, and LDS (256 bytes a column of each operand) of
 # 160 KiB; 1 where nothing is said.
 _WAVES_PER_SIMD = {
-    "keys": {(32, 32): 3, (64, 64): 2, (96, 96): 2},
-    "queries": {(32, 32): 4, (64, 64): 2, (96, 96): 2, (128, 128): 2},
+    "keys": {(32, 32): 4, (64, 64): 3, (96, 96): 2, (128, 128): 2},
+    "queries": {(32, 32): 4, (64, 64): 3, (96, 96): 2, (128, 128): 2, (160, 160): 2, (192, 128): 2},
 }
 
 
