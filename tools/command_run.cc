@@ -71,13 +71,13 @@ void print_header(const flydsl_aot_info &info, const Operator &op, const Problem
 void command_run(const RunArguments &arguments) {
   const auto output_files =
       parse_assignments("--out", arguments.outputs, names_of(find_operator(arguments.op).outputs));
-  if (output_files.empty()) bad_input("--out: none is given, so there is nothing to compute");
   std::vector<std::string> wanted;
   for (const auto &output : output_files) wanted.push_back(output.first);
   const BoundProblem bound =
       bind_problem({arguments.op, arguments.inputs, arguments.settings, wanted});
   const Operator &op = *bound.op;
   require_tensors("--out", op.outputs, output_files);
+  if (output_files.empty()) bad_input("--out: none is given, so there is nothing to compute");
   const std::unique_ptr<Problem> &problem = bound.problem;
 
   LibraryHandle library;

@@ -104,6 +104,14 @@ class BadInputTest(ToolTest):
         self.expect_error(BAD, ["v_in_k=512", "given, too"], *decode, "--set=v_in_k=512", "--set=v=1x1x64x512")
         self.expect_error(BAD, ["v=SHAPE", "v_in_k=DV", "missing"], *decode)
 
+    def test_gradients(self):
+        shapes = [f"--set={name}=1x2x8x64" for name in ("q", "k", "v", "out", "dout")] + ["--set=lse=1x2x8"]
+        run = ("run", "attention_backward", "--device=emulator", *shapes)
+        self.expect_error(BAD, ["--out", "none is given"], *run)
+        self.expect_error(BAD, ["--out dbias", "no bias"], *run, f"--out=dbias={self.out}")
+        self.expect_error(BAD, ["'kept' is unknown", "dsinks"], *run, f"--out=kept={self.out}")
+        self.expect_error(BAD, ["lse=SHAPE", "missing"], *run[:-1], f"--out=dq={self.out}")
+
     def test_names_and_outputs(self):
         self.refused(BAD, ["v=", "missing"], without=("v",))
         self.refused(BAD, ["out=", "missing"], outputs=())
