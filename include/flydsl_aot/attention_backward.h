@@ -35,7 +35,7 @@
  *   fp32 arithmetic may add. With w = 2^-24, t = 2^-126 (less may be taken as 0), S[i] the largest of |scale| sum_d |q k| +
  *   |bias| + |slope distance| of row i, dp = m (dout . v), and r[i] = w (4 S[i] + 4 |lse[i]| + 16), the relative error of p, f is of
  *     ds[i,j]    g[i,j] = p (r |dp - delta| + 4 w (m sum_d |dout v| + sum_d |dout out|)) + t (|dp - delta| + 1)
- *     ds'[i,j]   g'[i,j] = g, with softcap g (1 - tanh^2) + 2^-20 |ds|
+ *     ds'[i,j]   g'[i,j] = g, with softcap g (1 - tanh^2) + 2^-20 (|ds| + g)
  *     dq[i,:]    |scale| sum_j (g' + 4 w |ds'|) |k[j,:]|       dk[j,:]: the same with sums over i and q[i,:]
  *     dv[j,:]    sum_i m ((r + 4 w) p + t) |dout[i,:]|        dbias: the sum of g + 4 w |ds|
  *     dsinks     sum_i exp(sink - lse) (r |delta| + 4 w sum_d |dout out|), which is all that it differs by

@@ -162,7 +162,7 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
         }
         const double before_cap = ds * derivative;
         const double floor = ds_floor * derivative +
-                             (p.terms.softcap > 0 ? 0x1p-20 * std::fabs(ds) : 0) +
+                             (p.terms.softcap > 0 ? 0x1p-20 * (std::fabs(ds) + ds_floor) : 0) +
                              4 * kEpsilon * std::fabs(before_cap);
         const double operand = p.scale * rounded(before_cap);
         add(g.dq.data() + row_number * p.head_dim, operand, k, p.head_dim);

@@ -42,7 +42,7 @@ struct Gradients {
   // largest |scale| sum |q k| + |bias| + |slope distance| of row i,
   //   r_i     = e (4 S_i + 4 |lse_i| + 16)                                  relative, of P_ij
   //   f_ij    = P (r_i |dP - delta| + 4 e (M sum_d |dO V| + sum_d |dO O|)) + t (|dP - delta| + 1)    of dS_ij
-  //   f'_ij   = f (1 - tanh^2) + 2^-20 |dS| with softcap, else f             of dS'_ij
+  //   f'_ij   = f (1 - tanh^2) + 2^-20 (|dS| + f) with softcap, else f             of dS'_ij
   //   dQ_i: |scale| sum_j (f' + 4 e |dS'|) |K_j|     dK_j: |scale| sum_i (f' + 4 e |dS'|) |Q_i|
   //   dV_j: sum_i M ((r_i + 4 e) P + t) |dO_i|             dbias: the sum of f + 4 e |dS| over what is summed
   //   dsink: sum_i exp(sink - lse_i) (r_i |delta_i| + 4 e sum_d |dO O|)
