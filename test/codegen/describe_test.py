@@ -143,6 +143,11 @@ class Manifest(unittest.TestCase):
                 "queries_plain_m128n64",
             )
         }
+        expected |= {
+            f"attention_backward_{dtype}_d128_{mask}_fused_m32n256"
+            for dtype in ("bf16", "fp16")
+            for mask in ("none", "causal")
+        }
         self.assertEqual({name for name in names if name.startswith("attention_backward_")}, expected)
         objects = {kernel["object"] for kernel in self.kernels.values()}
         self.assertEqual(len(objects), len(names))

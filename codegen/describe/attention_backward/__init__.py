@@ -4,11 +4,11 @@ A new variant is one more value in a family's lists, and its code in kernels/att
 """
 
 from ..model import Operator, Table
-from . import general, passes, plain
+from . import fused, general, passes, plain
 from .arguments import ARGUMENTS
 from .keys import KEY_FIELDS, PASSES
 
-_FAMILIES = (passes, plain, general)
+_FAMILIES = (passes, fused, plain, general)
 
 
 def _instances(arch):

@@ -26,5 +26,7 @@ def _instance(pass_name, dtype, rows, block, waves_per_simd, align_bytes):
 
 def instances():
     return tuple(
-        _instance(pass_name, dtype, _ROWS, 512, 8, 2) for dtype in ELEMENTS for pass_name in ("prepare", "convert")
+        _instance(pass_name, dtype, _ROWS, 512, waves_per_simd, 2)
+        for dtype in ELEMENTS
+        for pass_name, waves_per_simd in (("prepare", 8), ("convert", 4))  # the slow path of `convert` needs registers
     ) + (_instance("sinks", None, 1, 1024, 4, 1),)

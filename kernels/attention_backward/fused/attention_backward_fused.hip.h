@@ -1,0 +1,493 @@
+// attention_backward for plain problems of head dim 128: dK, dV and dQ by five products, of which S and dP are computed once.
+//
+// A work-group of 4 waves, one a SIMD, has 256 keys, 64 a wave, and walks over the rows that see them, 32 a step, from the last
+// down, for each query head of the group. dK and dV stay in accumulation registers. dS goes through LDS: a wave
+// computes 32 columns of dQ over all 256 keys and adds them to what the blocks of lower keys have written (order.hip.h).
+// schedule.hip.h has the order of a step's instructions.
+//
+// The formula, with lse and delta from `prepare`: P = 2^(c (S - lse / c)), c = scale log2(e); dS = P (dP - delta); the scale of
+// dQ and dK comes at the end. What is subtracted is where the products' accumulators begin.
+#pragma once
+
+#include "attention_backward/exact.hip.h"
+#include "attention_backward/fused/accumulators.hip.h"
+#include "attention_backward/fused/order.hip.h"
+#include "attention_backward/fused/rows.hip.h"
+#include "attention_backward/fused/schedule.hip.h"
+#include "attention_forward/outputs.hip.h"
+#include "attention_forward/problem.hip.h"
+
+namespace flydsl::kernels::fused {
+
+FLYDSL_DEVICE void slot() {
+  __builtin_amdgcn_sched_barrier(0);
+}
+// Keeps a value from being computed later than here.
+FLYDSL_DEVICE void by_now(float x) {
+  asm volatile("" ::"v"(x));
+}
+FLYDSL_DEVICE void by_now(u32 x) {
+  asm volatile("" ::"v"(x));
+}
+template <int younger>
+FLYDSL_DEVICE void wait_for_lds() {
+  __builtin_amdgcn_s_waitcnt(0xc07f | younger << 8);
+}
+template <int younger>
+FLYDSL_DEVICE void wait_for_memory() {
+  static_assert(younger < 16);
+  __builtin_amdgcn_s_waitcnt(0x0f70 | younger);
+}
+
+// LDS reads as inline assembly: nothing may touch a result before wait_for_lds().
+template <int immediate>
+FLYDSL_DEVICE u32x4 read_row(u32 at) {
+  u32x4 value;
+  asm volatile("ds_read_b128 %0, %1 offset:%2" : "=v"(value) : "v"(at), "n"(immediate));
+  return value;
+}
+template <int first, int second>
+FLYDSL_DEVICE u32x4 read_columns(u32 first_at, u32 second_at) {
+  u32x2 low, high;
+  asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2" : "=v"(low) : "v"(first_at), "n"(first));
+  asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2" : "=v"(high) : "v"(second_at), "n"(second));
+  return u32x4{low[0], low[1], high[0], high[1]};
+}
+
+template <class Element, Mask mask>
+struct Wave {
+  Rows<mask> rows;
+  u32 block, wave, lane;
+  float c;
+
+  // Operands that stay, and 0 or, for keys that do not exist, -inf.
+  u32x4 keys[kResidentKeys], values[16];
+  float key_exists[2];
+
+  // Addresses in LDS of this lane.
+  u32 row_lane, column_lane, ds_lane, ds_write_lane;  // in a buffer
+  u32 row_at, column_at[2], value_at, ds_at, ds_write_at, key_at, key_column_at;
+  u32 derivatives_now = 0;
+
+  // In a step.
+  f32x16 s[2], dp[2], dq, start;
+  u32x4 p[2][2], ds[2][2];
+  u32x4 row_ring[kRowRing], key_ring[kKeyRing], key_column_ring[kColumnRing],
+      ds_column_ring[kColumnRing];
+  u32x4 old_sums[4];
+  u32 counter;
+
+  FLYDSL_DEVICE Wave(const Work<Pass::keys> &work, u32 block, u32 wave, u32 lane)
+      : rows(work, wave, lane), block(block), wave(wave), lane(lane) {
+    const Arguments a = fresh_arguments();
+    c = a->scale * kLog2E;
+    row_lane = kRowsAt + RowTile::row_lane(lane);
+    column_lane = kRowsAt + RowTile::column_lane(lane);
+    ds_lane = kDerivativesAt + DerivativeTile::column_lane(lane);
+    ds_write_lane = kDerivativesAt + DerivativeTile::write_lane(wave, lane);
+    key_at = kKeysAt + wave * KeyTile::bytes + KeyTile::row_lane(lane);
+    key_column_at = kKeysAt + KeyTile::column_lane(lane) + wave * 64;
+  }
+
+  // ---- LDS
+
+  template <bool of_delta>
+  FLYDSL_DEVICE void read_values() {
+    u32x4 part[4];
+    each<4>([&](auto n) {
+      constexpr int i = decltype(n)::value;
+      part[i] = read_row<RowValues::immediate(of_delta, i)>(value_at);
+    });
+    using u32x16 = vec<u32, 16>;
+    const auto low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    const auto high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+    start = bits_as<f32x16>(static_cast<u32x16>(
+        __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+  }
+  template <Move move, int n>
+  FLYDSL_DEVICE void do_move() {
+    if constexpr (move == Move::q_row) {
+      row_ring[n % kRowRing] = read_row<RowTile::row_immediate(n)>(row_at);
+    } else if constexpr (move == Move::dout_row) {
+      row_ring[n % kRowRing] = read_row<kDoutAt + RowTile::row_immediate(n)>(row_at);
+    } else if constexpr (move == Move::k_row) {
+      key_ring[(n - resident_number(n)) % kKeyRing] =
+          read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
+    } else if constexpr (move == Move::dout_column || move == Move::q_column) {
+      constexpr int first = move == Move::dout_column ? kDoutAt : 0;
+      row_ring[n % kRowRing] = read_columns<first + RowTile::column_immediate(n / 4, 0, n % 4),
+                                            first + RowTile::column_immediate(n / 4, 1, n % 4)>(
+          column_at[0], column_at[1]);
+    } else if constexpr (move == Move::k_column) {
+      key_column_ring[n % kColumnRing] =
+          read_columns<KeyTile::column_immediate(n, 0), KeyTile::column_immediate(n, 1)>(
+              key_column_at, key_column_at);
+    } else if constexpr (move == Move::ds_column) {
+      ds_column_ring[n % kColumnRing] =
+          read_columns<DerivativeTile::column_immediate(n, 0),
+                       DerivativeTile::column_immediate(n, 1)>(ds_at, ds_at);
+    } else if constexpr (move == Move::lse) {
+      read_values<false>();
+    } else if constexpr (move == Move::delta) {
+      read_values<true>();
+    } else if constexpr (move == Move::write_values) {
+      rows.write_row_value();
+    } else {
+      static_assert(move == Move::write_ds);
+      constexpr int keys = block_of(4 * n), element = element_of_block(4 * n);
+      const u32x4 &from = ds[keys][element / 8];
+      const u32x2 pairs = {from[element / 2 % 4], from[element / 2 % 4 + 1]};
+      asm volatile("ds_write_b64 %0, %1 offset:%2" ::"v"(ds_write_at), "v"(pairs),
+                   "n"(DerivativeTile::write_immediate(keys, element / 4))
+                   : "memory");
+    }
+  }
+
+  // ---- products
+
+  template <Product which, int n>
+  FLYDSL_DEVICE void multiply() {
+    if constexpr (which == Product::s) {
+      const u32x4 a = row_ring[n / 2 % kRowRing];
+      if constexpr (resident_key(n))
+        begin_or_add<n>(s, a, keys[resident_number(n)]);
+      else
+        begin_or_add<n>(s, a, key_ring[(n - resident_number(n)) % kKeyRing]);
+    } else if constexpr (which == Product::dp) {
+      begin_or_add<n>(dp, row_ring[n / 2 % kRowRing], values[n]);
+    } else if constexpr (which == Product::dv) {
+      add_product<Element, register_of(Sum::dv, n / 2 % 4, n % 2)>(row_ring[n / 2 % kRowRing],
+                                                                   p[n % 2][n / 8]);
+    } else if constexpr (which == Product::dk) {
+      add_product<Element, register_of(Sum::dk, n / 2 % 4, n % 2)>(row_ring[n / 2 % kRowRing],
+                                                                   ds[n % 2][n / 8]);
+    } else if constexpr (n == 0) {
+      product<Element>(dq, key_column_ring[0], ds_column_ring[0]);
+    } else {
+      add_product<Element>(dq, key_column_ring[n % kColumnRing], ds_column_ring[n % kColumnRing]);
+    }
+  }
+  template <int n>
+  FLYDSL_DEVICE void begin_or_add(f32x16 (&sum)[2], u32x4 a, u32x4 b) {
+    if constexpr (n == 0) {
+      product_plus<Element>(sum[0], a, b, start);
+    } else {
+      if constexpr (n == 1) sum[1] = start;
+      add_product<Element>(sum[n % 2], a, b);
+    }
+  }
+
+  // ---- vector work
+
+  template <Vector work, int e>
+  FLYDSL_DEVICE void compute() {
+    constexpr bool of_pair = work == Vector::round_weight || work == Vector::round_derivative;
+    constexpr int first = of_pair ? 2 * e : e;
+    constexpr int b = block_of(first), i = element_of_block(first);
+    if constexpr (work == Vector::add_sums) {
+      dq[e] += bits_as<float>(old_sums[e / 4][e % 4]);
+      by_now(dq[e]);
+    } else if constexpr (work == Vector::exponent) {
+      s[b][i] = fma(s[b][i], c, key_exists[b]);
+      by_now(s[b][i]);
+    } else if constexpr (work == Vector::weight) {
+      s[b][i] = exp2(s[b][i]);
+      by_now(s[b][i]);
+    } else if constexpr (work == Vector::round_weight) {
+      p[b][i / 8][i / 2 % 4] = round_pair<Element>(s[b][i], s[b][i + 1]);
+      by_now(p[b][i / 8][i / 2 % 4]);
+    } else if constexpr (work == Vector::derivative) {
+      dp[b][i] *= s[b][i];
+      by_now(dp[b][i]);
+    } else if constexpr (work == Vector::round_derivative) {
+      ds[b][i / 8][i / 2 % 4] = round_pair<Element>(dp[b][i], dp[b][i + 1]);
+      by_now(ds[b][i / 8][i / 2 % 4]);
+    } else {
+      do_move<Move::write_ds, e>();
+    }
+  }
+  // Hides what a bound on the right hides: a lane's key from rows before it.
+  FLYDSL_DEVICE void mask_scores() {
+    if (mask == Mask::none) return;
+    const i32 first_row = rows.now.first_row, first_key = rows.work.first_own + wave * kKeysOfWave;
+    if (FLYDSL_LIKELY(first_key + kKeysOfWave - 1 - rows.work.high <= first_row)) return;
+    wait_for_products();
+    const float hidden = __builtin_copysignf(kInfinity, -c);
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      i32 least = first_key + 32 * b + static_cast<i32>(lane % 32) - rows.work.high - first_row -
+                  static_cast<i32>(lane / 32 * 4);
+      // Compared where it is needed: 16 lane masks would be kept.
+      asm volatile("" : "+v"(least));
+#pragma unroll
+      for (int i = 0; i < 16; ++i) s[b][i] = least <= 8 * (i / 4) + i % 4 ? s[b][i] : hidden;
+    }
+  }
+
+  // ---- dQ of the tile before
+
+  // Waits for its turn, begins to load what is there. What block 0 loads is nobody's.
+  FLYDSL_DEVICE void load_old_sums() {
+    wait_for_memory<0>();
+    const u32 mine = block;
+#pragma unroll 1
+    while (FLYDSL_UNLIKELY(uniform(counter) < mine)) {
+      __builtin_amdgcn_s_sleep(1);
+      counter = load_counter(rows.counter);
+      wait_for_memory<0>();
+      asm volatile("" : "+v"(counter));
+    }
+    each<4>([&](auto n) {
+      constexpr int i = decltype(n)::value;
+      old_sums[i] = load_sums<i>(rows.sums, lane * 16);
+    });
+  }
+  FLYDSL_DEVICE void forget_old_sums() {
+    if (FLYDSL_UNLIKELY(block == 0)) {
+#pragma unroll
+      for (int n = 0; n < 4; ++n) old_sums[n] = u32x4{};
+    }
+  }
+  template <int n>
+  FLYDSL_DEVICE u32x4 new_sums() const {
+    return bits_as<u32x4>(f32x4{dq[4 * n], dq[4 * n + 1], dq[4 * n + 2], dq[4 * n + 3]});
+  }
+  template <int n>
+  FLYDSL_DEVICE void store_new_sums() {
+    store_sums<n>(rows.sums, lane * 16, new_sums<n>());
+  }
+  // Nothing is written over them for some instructions after the store (2 wait states).
+  template <int n>
+  FLYDSL_DEVICE void keep_new_sums() {
+    asm volatile("" ::"v"(new_sums<n>()));
+  }
+  FLYDSL_DEVICE void signal() {
+    wait_for_memory<0>();
+    store_counter(rows.counter, block + 1);
+  }
+
+  // ---- a step
+
+  template <Part part, int g>
+  FLYDSL_DEVICE void do_extra() {
+    const auto at = [](int gap) { return g == gap_of<part>(gap); };
+    if constexpr (part == Part::middle) {
+      if constexpr (at(kOldSumsGap)) load_old_sums();
+      if constexpr (at(kForgetGap)) {
+        wait_for_memory<4>();  // but copies
+        forget_old_sums();
+      }
+      if constexpr (g > kStoreSumsGap && g <= kStoreSumsGap + 4)
+        keep_new_sums<g - kStoreSumsGap - 1>();
+      if constexpr (g >= kStoreSumsGap && g < kStoreSumsGap + 4)
+        store_new_sums<g - kStoreSumsGap>();
+    }
+    if constexpr (part != Part::last) {
+      if constexpr (at(kLoadValueGap)) rows.load_row_value();
+      if constexpr (at(kCopyGap)) rows.template copy<0, false>();
+      if constexpr (at(kCopyGap + 2)) rows.template copy<1, false>();
+      if constexpr (at(kCopyGap + 4)) rows.template copy<0, true>();
+      if constexpr (at(kCopyGap + 6)) rows.template copy<1, true>();
+      if constexpr (g == kSchedule<part>.mask_gap) {
+        mask_scores();
+        asm volatile("s_nop 3");  // the last wait states between the products and their exponents
+      }
+      if constexpr (at(kSignalGap)) {
+        if constexpr (part == Part::middle)
+          signal();
+        else
+          wait_for_memory<0>();
+      }
+      if constexpr (at(kNextTileGap)) rows.next_tile();
+      if constexpr (at(kCounterGap)) counter = load_counter(rows.counter);
+      if constexpr (at(kBarrierGap)) {
+        wait_for_lds<kSchedule<part>.wait_at_barrier>();
+        __builtin_amdgcn_s_barrier();
+        slot();
+        turn_buffers();
+      }
+    }
+  }
+  // Addresses of the next step. Reads of columns are all begun.
+  FLYDSL_DEVICE void turn_buffers() {
+    row_at = row_lane + rows.buffer_now;
+    column_at[0] = column_lane + rows.buffer_now;
+    column_at[1] = column_at[0] ^ 16;
+    value_at = kRowsAt + kValuesAt + RowValues::lane_byte(lane) + rows.buffer_now;
+    ds_at = ds_lane + derivatives_now;
+    derivatives_now = DerivativeTile::bytes - derivatives_now;
+    ds_write_at = ds_write_lane + derivatives_now;
+  }
+  template <Part part>
+  FLYDSL_DEVICE void step() {
+    static_assert(kSchedule<part>.fits, "vector work comes too late for the products");
+    each<kOps<part>>([&](auto number) {
+      constexpr int g = decltype(number)::value;
+      constexpr auto &schedule = kSchedule<part>;
+      slot();
+      if constexpr (schedule.wait[g] >= 0) wait_for_lds<schedule.wait[g]>();
+      slot();
+      constexpr Op op = op_at<part>(g);
+      multiply<op.product, op.n>();
+      slot();
+      each<schedule.lds_count[g]>([&](auto event) {
+        constexpr LdsEvent e = kSchedule<part>.lds[g][decltype(event)::value];
+        do_move<e.move, e.n>();
+      });
+      slot();
+      do_extra<part, g>();
+      slot();
+      each<schedule.vector_count[g]>([&](auto event) {
+        constexpr VectorEvent e = kSchedule<part>.vector[g][decltype(event)::value];
+        compute<e.work, e.n>();
+      });
+      if constexpr (g % 8 == 7) keep_hidden();
+    });
+    slot();
+  }
+  // The reads that a step expects to be under way.
+  template <Part part>
+  FLYDSL_DEVICE void read_ahead() {
+    slot();
+    each<kSchedule<part>.before_count>([&](auto event) {
+      constexpr LdsEvent e = kSchedule<part>.before[decltype(event)::value];
+      do_move<e.move, e.n>();
+    });
+    wait_for_lds<0>();
+    slot();
+  }
+
+  FLYDSL_DEVICE void read_resident() {
+    const auto &work = rows.work;
+    each<16>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (resident_key(n))
+        keys[resident_number(n)] = read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
+    });
+    const i32 first = work.first_own + static_cast<i32>(wave * kKeysOfWave + lane % 32);
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      key_exists[b] = first + 32 * b < work.seq_k ? 0.0f : -kInfinity;
+      const auto row = work.v_row(work.real_key(first + 32 * b)) + lane / 32 * 16;
+#pragma unroll
+      for (int step = 0; step < 8; ++step)
+        values[2 * step + b] = *(global_ptr<const u32x4>)(row + 32 * step);
+    }
+    wait_for_lds<0>();
+  }
+  FLYDSL_DEVICE void copy_keys() {
+    const auto &work = rows.work;
+    const i64 row_bytes = 2 * fresh_arguments()->k_stride_s;
+    const auto row_0 = work.k_row(0) + lane % 16 * 16;
+#pragma unroll
+    for (int line = 0; line < KeyTile::lines; ++line) {
+      const i32 key = work.first_own + static_cast<i32>(wave * kKeysOfWave + lane / 16 * 16) +
+                      KeyTile::key_of(line, 0);
+      copy_b128((lds_ptr<char>)(kKeysAt + wave * KeyTile::bytes + line * KeyTile::pitch),
+                row_0 + work.real_key(key) * row_bytes);
+    }
+  }
+
+  FLYDSL_DEVICE void run() {
+    each<256>([](auto number) { clear_hidden<decltype(number)::value>(); });
+    keep_hidden();
+    const i32 steps = rows.steps();
+    if (steps > 0) {
+      copy_keys();
+      rows.start();
+      wait_for_copies();
+      barrier();
+      read_resident();
+      turn_buffers();
+      ds_write_at = ds_write_lane;
+      derivatives_now = 0;
+      read_ahead<Part::first>();
+      step<Part::first>();
+      if (steps > 1) {
+        read_ahead<Part::middle>();
+#pragma unroll 1
+        for (i32 i = 1; i < steps; ++i) step<Part::middle>();
+      }
+      // What the last step has read ahead, before other values take its registers.
+      slot();
+      wait_for_lds<0>();
+      slot();
+      load_old_sums();
+      read_ahead<Part::last>();
+      step<Part::last>();
+      wait_for_memory<0>();
+      forget_old_sums();
+      wait_for_products();
+      each<16>([&](auto e) { compute<Vector::add_sums, decltype(e)::value>(); });
+      each<4>([&](auto n) { store_new_sums<decltype(n)::value>(); });
+      signal();
+    }
+    wait_for_products();
+    keep_hidden();
+    u64 exact_keys = 0;
+    store<Sum::dv>(1.0f, exact_keys);
+    store<Sum::dk>(fresh_arguments()->scale, exact_keys);
+    if (FLYDSL_LIKELY(exact_keys == 0)) return;
+    wait_for_memory<0>();
+    Work<Pass::keys> work = rows.work;
+#pragma unroll 1
+    for (; exact_keys != 0; exact_keys &= exact_keys - 1)
+      exact_gradients<Element, kHeadDim, kHeadDim, false>(
+          work, work.first_own + static_cast<i32>(wave * kKeysOfWave) + __builtin_ctzll(exact_keys),
+          lane);
+  }
+  // Keys with a gradient that is not finite are left to the slow path, a bit each.
+  template <Sum sum>
+  FLYDSL_DEVICE void store(float factor, u64 &exact_keys) {
+    const auto &work = rows.work;
+    each<2>([&](auto number) {
+      constexpr int b = decltype(number)::value;
+      f32x16 gradient[4];
+      float probe = 0.0f;  // NaN if one is not finite
+      each<4>([&](auto n) {
+        constexpr int i = decltype(n)::value;
+        each<16>([&](auto e) {
+          const float x = read_hidden<register_of(sum, i, b) + decltype(e)::value>();
+          gradient[i][decltype(e)::value] = x;
+          probe = fma(x, 0.0f, probe);
+        });
+      });
+      const i32 key = work.first_own + static_cast<i32>(wave * kKeysOfWave + 32 * b + lane % 32);
+      const bool exists = key < work.seq_k;
+      const u64 distrust = ballot(exists && !(probe == 0.0f));
+      exact_keys |= ((distrust | distrust >> 32) & 0xffffffffu) << (32 * b);
+      const i32 real = work.real_key(key);
+      store_row<Element, 4>(sum == Sum::dv ? work.dv_row(real) : work.dk_row(real), lane, exists,
+                            factor, gradient);
+      keep_hidden();
+    });
+  }
+};
+
+template <class Element, int head_dim, Mask mask>
+FLYDSL_DEVICE void attention_backward_fused(const flydsl_aot_attention_backward_kernarg &) {
+  static_assert(head_dim == kHeadDim && mask != Mask::window);
+  FLYDSL_SHARED static char tiles[kLdsBytes + 16] __attribute__((aligned(16)));
+  const u32 thread = __builtin_amdgcn_workitem_id_x(), wave = uniform(thread / kWaveLanes),
+            lane = thread % kWaveLanes;
+  // All places in LDS are numbers: the array is the only one and begins at 0.
+  const auto item_of_all = (lds_ptr<u32x4>)(lds_ptr<char>)tiles;
+  if (thread == 0) {
+    const WorkItem item = take_item();
+    *item_of_all = u32x4{item.head, item.batch, item.row_tile, 0};
+  }
+  barrier();
+  const u32x4 item = *item_of_all;
+  barrier();
+  Work<Pass::keys> work;
+  static_cast<Sequence &>(work) = equal_sequence();
+  work.kv_head = uniform(item[0]);
+  work.batch = uniform(item[1]);
+  const u32 block = uniform(item[2]);
+  work.first_own = static_cast<i32>(block) * kKeys;
+  if (block >= fresh_arguments()->row_tiles || work.first_own >= work.seq_k) return;
+  work.take_head(0);
+  Wave<Element, mask>(work, block, wave, lane).run();
+}
+
+}  // namespace flydsl::kernels::fused

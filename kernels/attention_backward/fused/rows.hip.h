@@ -1,0 +1,173 @@
+// The tiles of 32 rows that a work-group walks over, of each query head of the group from the last one down, and this wave's
+// part of bringing them to LDS: two lines each of Q and dO, two tiles ahead of the step that computes them, and the
+// numbers of their rows.
+#pragma once
+
+#include "attention_backward/fused/order.hip.h"
+#include "attention_backward/planes.hip.h"
+#include "attention_forward/problem.hip.h"
+#include "common/math.hip.h"
+
+namespace flydsl::kernels::fused {
+
+// The same value, for a scalar register: what is computed from it is not kept from before this point.
+template <class Scalar>
+FLYDSL_DEVICE Scalar fresh(Scalar value) {
+  asm volatile("" : "+s"(value));
+  return value;
+}
+
+// A tile on its way: copied, computed, added to dQ.
+struct Place {
+  i32 first_row, plane_row;  // in its head; among the rows of all planes
+};
+
+template <Mask mask>
+struct Rows {
+  Work<Pass::keys> work;  // `head` is that of the tile that is copied
+  u32 wave, lane;
+  i32 tiles;                   // of a head
+  i32 heads_left, tiles_left;  // after the tile that is copied
+  Place copied, next, now;
+  // Of the tile whose dQ comes next.
+  global_ptr<char> sums;
+  global_ptr<u32> counter;
+  global_ptr<const char> all_sums, all_counters;  // of this wave
+  // Of the tile that is copied.
+  global_ptr<const char> q_tile, dout_tile;
+  global_ptr<const float> row_values;
+  i64 q_tile_bytes, dout_tile_bytes;
+  u32 q_lane[RowTile::lines_of_wave], dout_lane[RowTile::lines_of_wave];
+  u32 value_lane;
+  float value_factor, row_value;
+  u32 buffer_now, buffer_next, buffer_copied;  // bytes from the first
+
+  FLYDSL_DEVICE Rows(const Work<Pass::keys> &work, u32 wave, u32 lane)
+      : work(work), wave(wave), lane(lane) {
+    const Arguments a = fresh_arguments();
+    // Block 0 takes all rows: it writes dQ without looking.
+    const i32 first =
+        mask == Mask::none || work.first_own == 0 ? 0 : work.first_row(work.first_own);
+    tiles = last_tile() - first / kRows + 1;
+    if (first >= work.seq_q) tiles = 0;
+    heads_left = a->heads_per_kv - 1;
+    q_tile_bytes = 2 * kRows * a->q_stride_s;
+    dout_tile_bytes = 2 * kRows * a->dout_stride_s;
+    value_lane = lane % kRows * 4;
+    // Half of the waves bring lse, the others delta.
+    value_factor = wave % 2 ? -1.0f : -1.0f / (a->scale * kLog2E);
+    all_sums = (global_ptr<const char>)a->dq_accumulator + wave * (kRows * 32 * 4);
+    all_counters = (global_ptr<const char>)a->dq_counters + 4 * (kTickets + wave);
+    buffer_now = 0;
+    buffer_next = kRowBufferBytes;
+    buffer_copied = 2 * kRowBufferBytes;
+  }
+  FLYDSL_DEVICE i32 steps() const { return tiles * (heads_left + 1); }
+  FLYDSL_DEVICE i32 last_tile() const { return (work.seq_q - 1) / kRows; }
+
+  FLYDSL_DEVICE void set_lanes(i32 first_row) {
+    const Arguments a = fresh_arguments();
+    const u32 q_row_bytes = static_cast<u32>(2 * a->q_stride_s);
+    const u32 dout_row_bytes = static_cast<u32>(2 * a->dout_stride_s);
+    const u32 byte = RowTile::copied_chunk(lane) * 16;
+#pragma unroll
+    for (int line = 0; line < RowTile::lines_of_wave; ++line) {
+      // Rows past the end repeat the last one; they have weights of 0.
+      const i32 in_tile =
+          static_cast<i32>(RowTile::copied_row(wave * RowTile::lines_of_wave + line, lane));
+      const u32 row = static_cast<u32>(smaller(in_tile, work.seq_q - 1 - first_row));
+      q_lane[line] = row * q_row_bytes + byte;
+      dout_lane[line] = row * dout_row_bytes + byte;
+    }
+  }
+  // To the last tile of work.head.
+  FLYDSL_DEVICE void begin_head() {
+    const Arguments a = fresh_arguments();
+    copied.first_row = last_tile() * kRows;
+    copied.plane_row =
+        static_cast<i32>(::flydsl::kernels::plane_row(work.batch, work.head, work.first_q)) +
+        copied.first_row;
+    q_tile = work.q_row(copied.first_row);
+    dout_tile = work.dout_row(copied.first_row);
+    row_values = (global_ptr<const float>)(wave % 2 ? a->row_delta : a->row_lse) + copied.plane_row;
+    tiles_left = tiles - 1;
+    set_lanes(copied.first_row);
+  }
+  // The tile that is copied becomes the one after it, if there is one; else it is copied again.
+  FLYDSL_DEVICE void advance() {
+    if (FLYDSL_LIKELY(tiles_left > 0)) {
+      if (FLYDSL_UNLIKELY(tiles_left == tiles - 1)) set_lanes(0);
+      --tiles_left;
+      copied.first_row -= kRows;
+      copied.plane_row -= kRows;
+      q_tile -= q_tile_bytes;
+      dout_tile -= dout_tile_bytes;
+      row_values -= kRows;
+    } else if (heads_left > 0) {
+      --heads_left;
+      ++work.head;
+      begin_head();
+    }
+  }
+  // At the end of a step: its tile's dQ comes next.
+  FLYDSL_DEVICE void next_tile() {
+    sums = (global_ptr<char>)all_sums + i64{now.plane_row} * (kHeadDim * 4);
+    counter = (global_ptr<u32>)(all_counters + now.plane_row / 2);
+    now = next;
+    next = copied;
+    const u32 free = buffer_now;
+    buffer_now = buffer_next;
+    buffer_next = buffer_copied;
+    buffer_copied = free;
+    advance();
+  }
+
+  template <int line, bool of_dout>
+  FLYDSL_DEVICE void copy() {
+    u32 &byte = of_dout ? dout_lane[line] : q_lane[line];
+    const u32 to = buffer_copied + kRowsAt + (of_dout ? kDoutAt : 0) +
+                   (wave * RowTile::lines_of_wave + line) * RowTile::pitch;
+    // clang 22 takes the scalar address only when it sees the 32 bits of the offset beside the copy.
+    asm volatile("" : "+v"(byte));
+    copy_b128((lds_ptr<char>)to, fresh(of_dout ? dout_tile : q_tile) + byte);
+  }
+  FLYDSL_DEVICE void load_row_value() {
+    asm volatile("global_load_dword %0, %1, %2"
+                 : "=v"(row_value)
+                 : "v"(value_lane), "s"(row_values));
+  }
+  FLYDSL_DEVICE void write_row_value() {
+    const u32 to =
+        value_lane + (buffer_copied + kRowsAt + kValuesAt + wave % 2 * RowValues::delta_byte);
+    asm volatile("ds_write_b32 %0, %1" ::"v"(to), "v"(row_value * value_factor) : "memory");
+  }
+  // The first two tiles; the third is to be copied next.
+  FLYDSL_DEVICE void start() {
+    begin_head();
+    const u32 third = buffer_copied;
+    buffer_copied = buffer_now;
+    now = copied;
+    copy_all();
+    buffer_copied = buffer_next;
+    advance();
+    next = copied;
+    copy_all();
+    buffer_copied = third;
+    advance();
+  }
+
+ private:
+  FLYDSL_DEVICE void copy_all() {
+    load_row_value();
+    copy<0, false>();
+    copy<1, false>();
+    copy<0, true>();
+    copy<1, true>();
+    wait_for_copies();
+    asm volatile("" : "+v"(row_value));
+    write_row_value();
+    __builtin_amdgcn_s_waitcnt(0xc07f);
+  }
+};
+
+}  // namespace flydsl::kernels::fused
