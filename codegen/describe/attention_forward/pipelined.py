@@ -7,6 +7,8 @@ _HEAD_DIMS = ((128, 128), (192, 128))
 _ROWS = 256
 # mask -> rows from which they are faster; shorter problems fill the device better with smaller tiles.
 _FROM = {"none": 2048, "causal": 4096}
+# Causal tiles of 256 rows differ so much in work that it takes many of them, of other heads and sequences, to fill the device.
+_MANY_ROWS = {"none": 0, "causal": 1}
 
 
 def _instance(dtype, head_dim_qk, head_dim_v, mask):
@@ -15,7 +17,7 @@ def _instance(dtype, head_dim_qk, head_dim_v, mask):
         name=f"attention_forward_{dtype}_d{dims}_{mask}_pipelined_m{_ROWS}n{KEYS}",
         header="attention_forward/pipelined/attention_forward_pipelined.hip.h",
         entry=f"pipelined::attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}>",
-        key=key(dtype, head_dim_qk, head_dim_v, mask=MASKS[mask]),
+        key=key(dtype, head_dim_qk, head_dim_v, mask=MASKS[mask], many_rows=_MANY_ROWS[mask]),
         preference=-1,  # before all of exact.py
         align_bytes=16,
         block=(256, 1, 1),
