@@ -6,11 +6,8 @@ A new class of head dims is one more row of _CLASSES, a new tile of rows one mor
 from dataclasses import dataclass
 from typing import Tuple
 
+from .attention_arguments import strides
 from .model import DTYPES, Argument, Instance, KeyField, Operator, Table
-
-
-def _strides(tensor, axes, unit="elements"):
-    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", unit) for axis in axes)
 
 
 _ARGUMENTS = (
@@ -19,13 +16,13 @@ _ARGUMENTS = (
     Argument("const void *", "v"),
     Argument("void *", "out"),
     Argument("float *", "lse", "null: not wanted"),
-    *_strides("q", "bhs"),
-    *(stride for tensor in ("k", "v") for stride in _strides(tensor, "bhs", "bytes")),
-    *(stride for tensor in ("out", "lse") for stride in _strides(tensor, "bhs")),
+    *strides("q", "bhs"),
+    *(stride for tensor in ("k", "v") for stride in strides(tensor, "bhs", "bytes")),
+    *(stride for tensor in ("out", "lse") for stride in strides(tensor, "bhs")),
     Argument("uint32_t", "kv_format", "of keys and values: kernels/common/float8.hip.h"),
     Argument("const int32_t *", "seqused_k", "null: all keys"),
     Argument("const int32_t *", "block_table", "null: keys are not paged; else k_stride_b is that of blocks"),
-    *_strides("block_table", "b"),
+    *strides("block_table", "b"),
     Argument("uint32_t", "block_shift", "keys of a block are 2^this"),
     Argument("int32_t", "last_block", "numbers in the table are clamped to [0, last_block]"),
     Argument("uint32_t", "batches"),
@@ -50,13 +47,13 @@ _ARGUMENTS = (
     Argument("float", "softcap_ratio", "|scale| / softcap"),
     Argument("float", "softcap_log2", "softcap * log2(e); 0: none"),
     Argument("const float *", "alibi_slopes", "null: none"),
-    *_strides("alibi", "bh"),
+    *strides("alibi", "bh"),
     Argument("const float *", "sinks", "null: none"),
-    *_strides("sinks", "h"),
+    *strides("sinks", "h"),
     Argument("const float *", "k_descale", "of 8-bit keys; null: 1"),
-    *_strides("k_descale", "bh"),
+    *strides("k_descale", "bh"),
     Argument("const float *", "v_descale", "of 8-bit values; null: 1"),
-    *_strides("v_descale", "bh"),
+    *strides("v_descale", "bh"),
     Argument("void *", "partial_heads", "16 bytes a slot and row"),
     Argument("void *", "partial_outs", "head_dim_v floats a slot and row"),
     Argument("uint32_t", "equal_tiles", "of every sequence; 0: they differ, or only the device knows"),

@@ -1,10 +1,7 @@
 """Kernel arguments of attention_backward, one structure for every pass. Names that attention_forward has too mean the same."""
 
+from ..attention_arguments import SCORE_FEATURES, strides
 from ..model import Argument
-
-
-def _strides(tensor, axes, unit="elements"):
-    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", unit) for axis in axes)
 
 
 _EVERY_INSTANCE = (
@@ -20,7 +17,7 @@ _EVERY_INSTANCE = (
         Argument("float *", "row_delta", "the same"),
         Argument("int64_t", "rows_stride", "of both, from head to head (dense: of each sequence); a multiple of 128"),
     )
-    + tuple(stride for tensor in ("q", "k", "v", "dout", "dq", "dk", "dv") for stride in _strides(tensor, "bhs"))
+    + tuple(stride for tensor in ("q", "k", "v", "dout", "dq", "dk", "dv") for stride in strides(tensor, "bhs"))
     + (
         Argument("int32_t", "seq_q", "the longest, when sequences differ"),
         Argument("int32_t", "seq_k", "the longest, when sequences differ"),
@@ -58,29 +55,13 @@ _FUSED_INSTANCES = (
 
 _GENERAL_INSTANCES = (
     Argument("uint32_t", "score_terms", "1: scores are more than scale * q . k"),
-    Argument("float", "softcap_ratio", "|scale| / softcap"),
-    Argument("float", "softcap_log2", "softcap * log2(e); 0: none"),
-    Argument("uint32_t", "bias_is_fp32", "else of q's dtype"),
-    Argument("const void *", "bias", "null: none"),
-    *_strides("bias", "bhqk"),
-    Argument("const float *", "alibi_slopes", "null: none"),
-    *_strides("alibi", "bh"),
-    Argument("const float *", "sinks", "null: none"),
-    *_strides("sinks", "h"),
-    Argument("const void *", "visible", "bytes, 0 hides the key; null: none"),
-    *_strides("visible", "bhqk"),
-    Argument("uint32_t", "dropout_threshold", "a random word below it drops the weight; 0: none"),
-    Argument("float", "dropout_scale", "1 / (1 - p)"),
-    Argument("uint64_t", "dropout_seed", "without dropout_seed_device"),
-    Argument("uint64_t", "dropout_offset", "added to that at dropout_offset_device"),
-    Argument("const uint64_t *", "dropout_seed_device", "null: none"),
-    Argument("const uint64_t *", "dropout_offset_device", "null: none"),
+    *SCORE_FEATURES,
 )
 
 _BIAS_PASS = (
     Argument("void *", "dbias"),
     Argument("uint32_t", "dbias_is_fp32", "else of q's dtype"),
-    *_strides("dbias", "bhqk"),
+    *strides("dbias", "bhqk"),
     Argument("int32_t", "dbias_batches", "as the three below: the problem's, or 1: summed"),
     Argument("int32_t", "dbias_heads"),
     Argument("int32_t", "dbias_rows"),
@@ -91,15 +72,15 @@ _BIAS_PASS = (
 
 _OTHER_PASSES = (
     Argument("const void *", "out"),
-    *_strides("out", "bhs"),
+    *strides("out", "bhs"),
     Argument("const float *", "lse"),
-    *_strides("lse", "bhs"),
+    *strides("lse", "bhs"),
     Argument("uint32_t", "lse_is_padded", "1: rows of lse count from the sequence's first, 0: from the packed tensor's"),
     Argument("int64_t", "dout_stride_d", "of `prepare`; for all others it is 1"),
     Argument("void *", "dout_copy", "written by `prepare`; null: none"),
-    *_strides("dout_copy", "bhs"),
+    *strides("dout_copy", "bhs"),
     Argument("float *", "dsinks"),
-    *_strides("dsinks", "h"),
+    *strides("dsinks", "h"),
 )
 
 ARGUMENTS = _EVERY_INSTANCE + _FUSED_INSTANCES + _GENERAL_INSTANCES + _BIAS_PASS + _OTHER_PASSES

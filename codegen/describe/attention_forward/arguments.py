@@ -1,10 +1,7 @@
 """Kernel arguments of attention_forward. Instances without features read the first group, and the head dims."""
 
+from ..attention_arguments import SCORE_FEATURES, strides
 from ..model import Argument
-
-
-def _strides(tensor, axes, unit="elements"):
-    return tuple(Argument("int64_t", f"{tensor}_stride_{axis}", unit) for axis in axes)
 
 
 _EVERY_INSTANCE = (
@@ -15,7 +12,7 @@ _EVERY_INSTANCE = (
         Argument("void *", "out"),
         Argument("float *", "lse", "null: not wanted"),
     )
-    + tuple(stride for tensor in ("q", "k", "v", "out", "lse") for stride in _strides(tensor, "bhs"))
+    + tuple(stride for tensor in ("q", "k", "v", "out", "lse") for stride in strides(tensor, "bhs"))
     + (
         Argument("int32_t", "seq_q", "the longest, when sequences differ"),
         Argument("int32_t", "seq_k", "the longest, when sequences differ"),
@@ -43,40 +40,24 @@ _GENERAL_INSTANCES = (
     Argument("int32_t", "head_dim_qk", "at most that of the instance's class"),
     Argument("int32_t", "head_dim_v"),
     Argument("const int32_t *", "block_table", "null: keys are not paged; else k_stride_b is that of blocks"),
-    *_strides("block_table", "b"),
+    *strides("block_table", "b"),
     Argument("uint32_t", "block_shift", "keys of a block are 2^this"),
     Argument("int32_t", "last_block", "numbers in the table are clamped to [0, last_block]"),
     Argument("uint32_t", "q_format", "0: the instance's element type, 1: e4m3, 2: e5m2"),
     Argument("uint32_t", "kv_format", "the same of k and v"),
     Argument("uint32_t", "q_descale_by_kv", "1: q_descale has a number per key head"),
     Argument("const float *", "q_descale", "null: 1"),
-    *_strides("q_descale", "bh"),
+    *strides("q_descale", "bh"),
     Argument("const float *", "k_descale", "null: 1"),
-    *_strides("k_descale", "bh"),
+    *strides("k_descale", "bh"),
     Argument("const float *", "v_descale", "null: 1"),
-    *_strides("v_descale", "bh"),
+    *strides("v_descale", "bh"),
     Argument("uint32_t", "score_terms", "1: scores are more than scale * q . k: q_descale, k_descale or any up to sinks"),
-    Argument("float", "softcap_ratio", "|scale| / softcap"),
-    Argument("float", "softcap_log2", "softcap * log2(e); 0: none"),
-    Argument("uint32_t", "bias_is_fp32", "else of q's dtype"),
-    Argument("const void *", "bias", "null: none"),
-    *_strides("bias", "bhqk"),
-    Argument("const float *", "alibi_slopes", "null: none"),
-    *_strides("alibi", "bh"),
-    Argument("const float *", "sinks", "null: none"),
-    *_strides("sinks", "h"),
-    Argument("const void *", "visible", "bytes, 0 hides the key; null: none"),
-    *_strides("visible", "bhqk"),
-    Argument("uint32_t", "dropout_threshold", "a random word below it drops the weight; 0: none"),
-    Argument("float", "dropout_scale", "1 / (1 - p)"),
-    Argument("uint64_t", "dropout_seed", "without dropout_seed_device"),
-    Argument("uint64_t", "dropout_offset", "added to that at dropout_offset_device"),
-    Argument("const uint64_t *", "dropout_seed_device", "null: none"),
-    Argument("const uint64_t *", "dropout_offset_device", "null: none"),
+    *SCORE_FEATURES,
     Argument("uint64_t *", "dropout_seed_out", "null: not wanted"),
     Argument("uint64_t *", "dropout_offset_out", "null: not wanted"),
     Argument("void *", "kept", "bytes, whether a weight is kept; null: not wanted"),
-    *_strides("kept", "bhqk"),
+    *strides("kept", "bhqk"),
 )
 
 ARGUMENTS = _EVERY_INSTANCE + _GENERAL_INSTANCES
