@@ -1,0 +1,122 @@
+// A slab of one operand: 256 rows of A, or columns of B (both are "rows" here), and 64 of K, as they lie in LDS. How memory is
+// read, what is copied where, and the addresses of fragments.
+#pragma once
+
+#include "common/lanes.hip.h"
+#include "common/lds.hip.h"
+#include "common/memory.hip.h"
+
+namespace flydsl::kernels::matmul {
+
+constexpr int kTileRows = 256;  // of either operand
+constexpr int kWaves = 4;       // 2 x 2, of 128 x 128 each
+constexpr int kSlabBytes = 32768;
+constexpr int kSlabK = 64;                           // of 16-bit elements
+constexpr int kCopies = kSlabBytes / kWaves / 1024;  // of a wave, for one slab
+
+// Which of an operand's two dimensions is contiguous.
+enum class Order { k, rows };
+
+// Where an operand's tile lies in memory.
+struct Operand {
+  global_ptr<const char> first;  // row 0 of the tile, k = 0
+  i64 stride_bytes;              // from row to row, or from k to k + 1 with Order::rows
+  i32 rows;                      // that exist, from 1 up; with Order::rows a multiple of 8
+};
+
+// Chunks of 16 bytes are moved around inside a line by an exclusive or, so that no read of a fragment finds two lanes at one bank.
+template <Order order>
+struct Slab;
+
+// Lines of 64 k: 128 bytes, which all banks hold two of. A read takes lines 0 .. 31 of a block at chunk 2 step + lane / 32.
+template <>
+struct Slab<Order::k> {
+  static constexpr int kReads = 1;      // instructions a fragment
+  static constexpr int kAddresses = 4;  // registers
+  static FLYDSL_DEVICE u32 moved(u32 row, u32 chunk) { return chunk ^ (row >> 1 & 7); }
+
+  struct Place {
+    u32 row, k;  // of 8 elements
+  };
+  // What lane `lane` of 1024-byte copy `copy` carries.
+  static FLYDSL_DEVICE Place place(u32 copy, u32 lane) {
+    const u32 row = 8 * copy + lane / 8;
+    return {row, 8 * moved(row, lane % 8)};
+  }
+  static FLYDSL_DEVICE u32 offset(const Operand &from, u32 copy, u32 lane) {
+    const Place at = place(copy, lane);
+    const u32 row = at.row < static_cast<u32>(from.rows) ? at.row : static_cast<u32>(from.rows) - 1;
+    return row * static_cast<u32>(from.stride_bytes) + 2 * at.k;
+  }
+  static FLYDSL_DEVICE i64 advance(const Operand &) { return 2 * kSlabK; }
+  // What lane `lane` of copy `copy` carries of an incomplete slab at from.first, of which `left` k exist.
+  static FLYDSL_DEVICE u32x4 load_some(const Operand &from, u32 copy, u32 lane, i32 left) {
+    const global_ptr<const char> at = from.first + offset(from, copy, lane);
+    const i32 here = left - static_cast<i32>(place(copy, lane).k);
+    u32x4 result = {0, 0, 0, 0};
+    if (here >= 8) return load_16_bytes(at);
+#pragma unroll
+    for (int i = 0; i < 7; ++i)
+      if (i < here) result[i / 2] |= static_cast<u32>(((global_ptr<const u16>)at)[i]) << i % 2 * 16;
+    return result;
+  }
+
+  // Address `n` of those from which the fragments of rows 128 half .. are read.
+  static FLYDSL_DEVICE u32 address(int n, u32 half, u32 lane) {
+    const u32 row = lane % 32;
+    return (128 * half + row) * 128 + 16 * moved(row, lane / 32 + 2 * static_cast<u32>(n));
+  }
+  template <int block, int step>
+  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[kAddresses], auto base) {
+    u32x4 result;
+    asm volatile("ds_read_b128 %0, %1 offset:%2"
+                 : "=v"(result)
+                 : "v"(address[step]), "n"(decltype(base)::value + 4096 * block));
+    return result;
+  }
+};
+
+// Lines of 256 rows: 512 bytes. A transposing read takes 32 rows of four lines at once, which must not share banks.
+template <>
+struct Slab<Order::rows> {
+  static constexpr int kReads = 2;
+  static constexpr int kAddresses = 4;
+  static FLYDSL_DEVICE u32 moved(u32 k, u32 chunk) { return chunk ^ (k & 3) << 2; }
+
+  struct Place {
+    u32 row, k;  // of 8 rows
+  };
+  static FLYDSL_DEVICE Place place(u32 copy, u32 lane) {
+    const u32 k = 2 * copy + lane / 32;
+    return {8 * moved(k, lane % 32), k};
+  }
+  static FLYDSL_DEVICE u32 offset(const Operand &from, u32 copy, u32 lane) {
+    const Place at = place(copy, lane);
+    const u32 last = static_cast<u32>(from.rows) - 8;
+    return at.k * static_cast<u32>(from.stride_bytes) + 2 * (at.row < last ? at.row : last);
+  }
+  static FLYDSL_DEVICE i64 advance(const Operand &from) { return kSlabK * from.stride_bytes; }
+  static FLYDSL_DEVICE u32x4 load_some(const Operand &from, u32 copy, u32 lane, i32 left) {
+    if (static_cast<i32>(place(copy, lane).k) >= left) return u32x4{0, 0, 0, 0};
+    return load_16_bytes(from.first + offset(from, copy, lane));
+  }
+
+  static FLYDSL_DEVICE u32 address(int n, u32 half, u32 lane) {
+    const u32 k = lane % 16 / 4 + 8 * (lane / 32);
+    const u32 row = 128 * half + 32 * static_cast<u32>(n) + 16 * (lane / 16 % 2) + 4 * (lane % 4);
+    return k * 512 + 16 * moved(k, row / 8) + 2 * (row % 8);
+  }
+  template <int block, int step>
+  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[kAddresses], auto base) {
+    u32x2 low, high;
+    asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
+                 : "=v"(low)
+                 : "v"(address[block]), "n"(decltype(base)::value + 8192 * step));
+    asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
+                 : "=v"(high)
+                 : "v"(address[block]), "n"(decltype(base)::value + 8192 * step + 2048));
+    return u32x4{low[0], low[1], high[0], high[1]};
+  }
+};
+
+}  // namespace flydsl::kernels::matmul
