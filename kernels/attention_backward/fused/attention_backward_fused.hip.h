@@ -65,9 +65,8 @@ struct Wave {
   float key_exists[2];
 
   // Addresses in LDS of this lane.
-  u32 row_lane, column_lane, ds_lane, ds_write_lane;  // in a buffer
   u32 row_at, column_at[2], value_at, ds_at, ds_write_at, key_at, key_column_at;
-  u32 derivatives_now = 0;
+  i32 to_written = DerivativeTile::bytes;  // from the buffer of dS that is written to the other
 
   // In a step.
   f32x16 s[2], dp[2], dq, start;
@@ -81,10 +80,12 @@ struct Wave {
       : rows(work, wave, lane), block(block), wave(wave), lane(lane) {
     const Arguments a = fresh_arguments();
     c = a->scale * kLog2E;
-    row_lane = kRowsAt + RowTile::row_lane(lane);
-    column_lane = kRowsAt + RowTile::column_lane(lane);
-    ds_lane = kDerivativesAt + DerivativeTile::column_lane(lane);
-    ds_write_lane = kDerivativesAt + DerivativeTile::write_lane(wave, lane);
+    row_at = kRowsAt + RowTile::row_lane(lane);
+    column_at[0] = kRowsAt + RowTile::column_lane(lane);
+    column_at[1] = column_at[0] ^ 16;
+    value_at = kRowsAt + kValuesAt + RowValues::lane_byte(lane);
+    ds_at = kDerivativesAt + DerivativeTile::bytes + DerivativeTile::column_lane(lane);
+    ds_write_at = kDerivativesAt + DerivativeTile::write_lane(wave, lane);
     key_at = kKeysAt + wave * KeyTile::bytes + KeyTile::row_lane(lane);
     key_column_at = kKeysAt + KeyTile::column_lane(lane) + wave * 64;
   }
@@ -226,17 +227,23 @@ struct Wave {
 
   // ---- dQ of the tile before
 
-  // Waits for its turn, begins to load what is there. What block 0 loads is nobody's.
-  FLYDSL_DEVICE void load_old_sums() {
-    wait_for_memory<0>();
-    const u32 mine = block;
+  // Of the tile that is computed: its dQ comes in the next step.
+  FLYDSL_DEVICE void look_at_counter() {
+    counter = load_counter(rows.all_counters, counter_byte(rows.now.plane_row));
+  }
+  // After the look has returned: waits for this block's turn.
+  FLYDSL_DEVICE void wait_for_turn() {
+    if (FLYDSL_LIKELY(uniform(counter) >= block)) return;
 #pragma unroll 1
-    while (FLYDSL_UNLIKELY(uniform(counter) < mine)) {
+    do {
       __builtin_amdgcn_s_sleep(1);
-      counter = load_counter(rows.counter);
+      look_at_counter();
       wait_for_memory<0>();
       asm volatile("" : "+v"(counter));
-    }
+    } while (uniform(counter) < block);
+  }
+  // Begins to load what is there. What block 0 loads is nobody's.
+  FLYDSL_DEVICE void load_old_sums() {
     each<4>([&](auto n) {
       constexpr int i = decltype(n)::value;
       old_sums[i] = load_sums<i>(rows.sums, lane * 16);
@@ -261,9 +268,9 @@ struct Wave {
   FLYDSL_DEVICE void keep_new_sums() {
     asm volatile("" ::"v"(new_sums<n>()));
   }
+  // After the stores have completed.
   FLYDSL_DEVICE void signal() {
-    wait_for_memory<0>();
-    store_counter(rows.counter, block + 1);
+    store_counter(rows.all_counters, counter_byte(rows.summed_row), block + 1);
   }
 
   // ---- a step
@@ -271,10 +278,10 @@ struct Wave {
   template <Part part, int g>
   FLYDSL_DEVICE void do_extra() {
     const auto at = [](int gap) { return g == gap_of<part>(gap); };
-    if constexpr (part == Part::middle) {
-      if constexpr (at(kOldSumsGap)) load_old_sums();
+    constexpr bool middle = part == Part::middle;
+    if constexpr (middle) {
       if constexpr (at(kForgetGap)) {
-        wait_for_memory<4>();  // but copies
+        wait_for_memory<kYoungerThanOldSums>();
         forget_old_sums();
       }
       if constexpr (g > kStoreSumsGap && g <= kStoreSumsGap + 4)
@@ -288,35 +295,40 @@ struct Wave {
       if constexpr (at(kCopyGap + 2)) rows.template copy<1, false>();
       if constexpr (at(kCopyGap + 4)) rows.template copy<0, true>();
       if constexpr (at(kCopyGap + 6)) rows.template copy<1, true>();
+      if constexpr (at(kCounterGap)) look_at_counter();
       if constexpr (g == kSchedule<part>.mask_gap) {
         mask_scores();
         asm volatile("s_nop 3");  // the last wait states between the products and their exponents
       }
-      if constexpr (at(kSignalGap)) {
-        if constexpr (part == Part::middle)
-          signal();
-        else
-          wait_for_memory<0>();
-      }
-      if constexpr (at(kNextTileGap)) rows.next_tile();
-      if constexpr (at(kCounterGap)) counter = load_counter(rows.counter);
+      // Row values, copies and the look have returned; in a middle step sums are still being stored.
+      if constexpr (at(kReturnedGap)) wait_for_memory<middle ? 4 : 0>();
+      if constexpr (at(kTurnGap)) wait_for_turn();
+      if constexpr (at(kSumsPlaceGap)) rows.find_sums();
+      if constexpr (at(kOldSumsGap)) load_old_sums();
+      if constexpr (at(kBuffersGap)) rows.turn_buffers();
       if constexpr (at(kBarrierGap)) {
         wait_for_lds<kSchedule<part>.wait_at_barrier>();
         __builtin_amdgcn_s_barrier();
-        slot();
-        turn_buffers();
       }
+      if constexpr (at(kPointersGap)) rows.advance_pointers();
+      if constexpr (at(kAddressesGap)) turn_buffers();
+      if constexpr (middle && at(kSignalGap)) {
+        wait_for_memory<4>();  // but old sums
+        signal();
+      }
+      if constexpr (at(kPlacesGap)) rows.turn_places();
+      if constexpr (at(kAdvanceGap)) rows.advance();
     }
   }
   // Addresses of the next step. Reads of columns are all begun.
   FLYDSL_DEVICE void turn_buffers() {
-    row_at = row_lane + rows.buffer_now;
-    column_at[0] = column_lane + rows.buffer_now;
-    column_at[1] = column_at[0] ^ 16;
-    value_at = kRowsAt + kValuesAt + RowValues::lane_byte(lane) + rows.buffer_now;
-    ds_at = ds_lane + derivatives_now;
-    derivatives_now = DerivativeTile::bytes - derivatives_now;
-    ds_write_at = ds_write_lane + derivatives_now;
+    row_at += rows.to_buffer_now;
+    column_at[0] += rows.to_buffer_now;
+    column_at[1] += rows.to_buffer_now;
+    value_at += rows.to_buffer_now;
+    ds_at -= to_written;
+    ds_write_at += to_written;
+    to_written = -to_written;
   }
   template <Part part>
   FLYDSL_DEVICE void step() {
@@ -398,9 +410,6 @@ struct Wave {
       wait_for_copies();
       barrier();
       read_resident();
-      turn_buffers();
-      ds_write_at = ds_write_lane;
-      derivatives_now = 0;
       read_ahead<Part::first>();
       step<Part::first>();
       if (steps > 1) {
@@ -412,7 +421,6 @@ struct Wave {
       slot();
       wait_for_lds<0>();
       slot();
-      load_old_sums();
       read_ahead<Part::last>();
       step<Part::last>();
       wait_for_memory<0>();
@@ -420,6 +428,7 @@ struct Wave {
       wait_for_products();
       each<16>([&](auto e) { compute<Vector::add_sums, decltype(e)::value>(); });
       each<4>([&](auto n) { store_new_sums<decltype(n)::value>(); });
+      wait_for_memory<0>();
       signal();
     }
     wait_for_products();

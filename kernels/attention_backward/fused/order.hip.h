@@ -54,13 +54,18 @@ FLYDSL_DEVICE WorkItem take_item() {
   return {problem % heads, problem / heads, block};
 }
 
-FLYDSL_DEVICE u32 load_counter(global_ptr<const u32> counter) {
+// Byte of a tile's counter from that of the wave's first.
+FLYDSL_DEVICE u32 counter_byte(i32 plane_row) {
+  return static_cast<u32>(plane_row) / 2;
+}
+FLYDSL_DEVICE u32 load_counter(global_ptr<const char> counters, u32 byte) {
   u32 value;
-  asm volatile("global_load_dword %0, %1, %2 sc1" : "=v"(value) : "v"(0), "s"(counter));
+  asm volatile("global_load_dword %0, %1, %2 sc1" : "=v"(value) : "v"(byte), "s"(counters));
   return value;
 }
-FLYDSL_DEVICE void store_counter(global_ptr<u32> counter, u32 value) {
-  asm volatile("global_store_dword %0, %1, %2 sc1" ::"v"(0), "v"(value), "s"(counter) : "memory");
+FLYDSL_DEVICE void store_counter(global_ptr<const char> counters, u32 byte, u32 value) {
+  asm volatile("global_store_dword %0, %1, %2 sc1" ::"v"(byte), "v"(value), "s"(counters)
+               : "memory");
 }
 
 // 16 sums a lane: a product's accumulators, four at a time.

@@ -27,11 +27,11 @@ struct Rows {
   Work<Pass::keys> work;  // `head` is that of the tile that is copied
   u32 wave, lane;
   i32 tiles;                   // of a head
-  i32 heads_left, tiles_left;  // after the tile that is copied
+  i32 heads_left, tiles_left;  // after those that until_change counts
+  i32 until_change;  // tiles from the one that is copied to one of other lanes or another head
   Place copied, next, now;
-  // Of the tile whose dQ comes next.
-  global_ptr<char> sums;
-  global_ptr<u32> counter;
+  i32 summed_row;                                 // plane row of the tile whose dQ is computed
+  global_ptr<char> sums;                          // of the tile whose dQ comes next
   global_ptr<const char> all_sums, all_counters;  // of this wave
   // Of the tile that is copied.
   global_ptr<const char> q_tile, dout_tile;
@@ -41,6 +41,7 @@ struct Rows {
   u32 value_lane;
   float value_factor, row_value;
   u32 buffer_now, buffer_next, buffer_copied;  // bytes from the first
+  u32 to_buffer_now;                           // from the one before
 
   FLYDSL_DEVICE Rows(const Work<Pass::keys> &work, u32 wave, u32 lane)
       : work(work), wave(wave), lane(lane) {
@@ -76,8 +77,11 @@ struct Rows {
       const i32 in_tile =
           static_cast<i32>(RowTile::copied_row(wave * RowTile::lines_of_wave + line, lane));
       const u32 row = static_cast<u32>(smaller(in_tile, work.seq_q - 1 - first_row));
-      q_lane[line] = row * q_row_bytes + byte;
-      dout_lane[line] = row * dout_row_bytes + byte;
+      u32 of_q = row * q_row_bytes, of_dout = row * dout_row_bytes;
+      // Without these clang 22 computes pairs of registers and moves them in every step.
+      asm volatile("" : "+v"(of_q), "+v"(of_dout));
+      q_lane[line] = of_q + byte;
+      dout_lane[line] = of_dout + byte;
     }
   }
   // To the last tile of work.head.
@@ -91,35 +95,64 @@ struct Rows {
     dout_tile = work.dout_row(copied.first_row);
     row_values = (global_ptr<const float>)(wave % 2 ? a->row_delta : a->row_lse) + copied.plane_row;
     tiles_left = tiles - 1;
+    until_change = 1;
     set_lanes(copied.first_row);
   }
   // The tile that is copied becomes the one after it, if there is one; else it is copied again.
+  FLYDSL_DEVICE void advance_pointers() {
+    q_tile -= q_tile_bytes;
+    dout_tile -= dout_tile_bytes;
+    asm volatile("" : "+s"(q_tile), "+s"(dout_tile));
+  }
   FLYDSL_DEVICE void advance() {
-    if (FLYDSL_LIKELY(tiles_left > 0)) {
-      if (FLYDSL_UNLIKELY(tiles_left == tiles - 1)) set_lanes(0);
-      --tiles_left;
-      copied.first_row -= kRows;
-      copied.plane_row -= kRows;
-      q_tile -= q_tile_bytes;
-      dout_tile -= dout_tile_bytes;
-      row_values -= kRows;
+    row_values -= kRows;
+    copied.first_row -= kRows;
+    copied.plane_row -= kRows;
+    --until_change;
+    asm volatile(""
+                 : "+s"(row_values), "+s"(copied.first_row), "+s"(copied.plane_row),
+                   "+s"(until_change));
+    if (FLYDSL_UNLIKELY(until_change == 0)) change();
+  }
+  FLYDSL_DEVICE void change() {
+    if (tiles_left > 0) {  // after the one that the sequence ends in
+      until_change = tiles_left;
+      tiles_left = 0;
+      set_lanes(0);
     } else if (heads_left > 0) {
       --heads_left;
       ++work.head;
       begin_head();
+    } else {
+      until_change = 1;
+      q_tile += q_tile_bytes;
+      dout_tile += dout_tile_bytes;
+      row_values += kRows;
+      copied.first_row += kRows;
+      copied.plane_row += kRows;
     }
   }
-  // At the end of a step: its tile's dQ comes next.
-  FLYDSL_DEVICE void next_tile() {
+  FLYDSL_DEVICE void find_sums() {
     sums = (global_ptr<char>)all_sums + i64{now.plane_row} * (kHeadDim * 4);
-    counter = (global_ptr<u32>)(all_counters + now.plane_row / 2);
-    now = next;
-    next = copied;
+    asm volatile("" : "+s"(sums));
+  }
+  FLYDSL_DEVICE void turn_buffers() {
     const u32 free = buffer_now;
+    to_buffer_now = buffer_next - buffer_now;
     buffer_now = buffer_next;
     buffer_next = buffer_copied;
     buffer_copied = free;
-    advance();
+    asm volatile(""
+                 : "+s"(buffer_now), "+s"(buffer_next), "+s"(buffer_copied), "+s"(to_buffer_now));
+  }
+  // At the end of a step: its tile's dQ comes next.
+  FLYDSL_DEVICE void turn_places() {
+    summed_row = now.plane_row;
+    now = next;
+    next = copied;
+    asm volatile(""
+                 : "+s"(summed_row), "+s"(now.first_row), "+s"(now.plane_row), "+s"(next.first_row),
+                   "+s"(next.plane_row));
   }
 
   template <int line, bool of_dout>
@@ -149,10 +182,12 @@ struct Rows {
     now = copied;
     copy_all();
     buffer_copied = buffer_next;
+    advance_pointers();
     advance();
     next = copied;
     copy_all();
     buffer_copied = third;
+    advance_pointers();
     advance();
   }
 

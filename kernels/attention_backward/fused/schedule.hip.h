@@ -148,10 +148,15 @@ constexpr int gap_of(int gap) {
 }
 constexpr int kExponentsAhead = 6;  // of the weights
 constexpr int kWeightsBeforeSums = 4;
-// What is not in a schedule stands in these gaps.
-constexpr int kLoadValueGap = 0, kOldSumsGap = 8, kCopyGap = 10, kForgetGap = 34,
-              kStoreSumsGap = 38, kSignalGap = 64, kWriteValueGap = 65, kNextTileGap = 68,
-              kCounterGap = 70, kBarrierGap = 72;
+// What is not in a schedule stands in these gaps, most of which hold little else.
+constexpr int kLoadValueGap = 0, kCopyGap = 11, kCounterGap = 29, kForgetGap = 30,
+              kStoreSumsGap = 38, kReturnedGap = 64, kWriteValueGap = 65, kTurnGap = 67,
+              kSumsPlaceGap = 68, kOldSumsGap = 69, kBuffersGap = 70, kPointersGap = 71,
+              kBarrierGap = 72, kAddressesGap = 73, kSignalGap = 75, kPlacesGap = 76,
+              kAdvanceGap = 77;
+// Loads begun between those of the sums and kForgetGap: the row value, copies, the look at the counter.
+constexpr int kYoungerThanOldSums = 5 + (kCounterGap < kForgetGap);
+static_assert(kCounterGap < kStoreSumsGap && kPlacesGap > kSignalGap);
 
 template <Part part>
 constexpr Schedule<part> make_schedule() {
