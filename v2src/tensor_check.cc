@@ -191,6 +191,15 @@ Status check_no_overlap(const Operand &output, const Operand &other) {
                static_cast<unsigned long long>(b.end));
 }
 
+bool same_view(const flydsl_aot_tensor &a, const flydsl_aot_tensor &b) {
+  if (!a.data || a.data != b.data || a.dtype != b.dtype || a.rank != b.rank) return false;
+  for (int axis = 0; axis < a.rank; ++axis) {
+    if (a.sizes[axis] != b.sizes[axis] || walked_stride(a, axis) != walked_stride(b, axis))
+      return false;
+  }
+  return true;
+}
+
 uint64_t alignment_mask(const flydsl_aot_tensor &tensor) {
   uint64_t mask = reinterpret_cast<uint64_t>(tensor.data);
   for (int axis = 0; axis < tensor.rank; ++axis) {

@@ -45,6 +45,9 @@ Status check_data(const Operand &operand, bool query);
 // caller's responsibility.
 Status check_no_overlap(const Operand &output, const Operand &other);
 
+// The same elements at the same places, by pointers that are there.
+bool same_view(const flydsl_aot_tensor &a, const flydsl_aot_tensor &b);
+
 // Bits of all addresses and of all strides in bytes of axes that are walked, except unit strides:
 // the greatest power of two dividing them all is the lowest bit set in the OR of these masks. 0
 // constrains nothing.
