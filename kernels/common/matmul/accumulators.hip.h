@@ -82,8 +82,17 @@ FLYDSL_DEVICE void write_sums(u32 to, auto offset) {
                : "memory");
 }
 
-// D += A B of 32 rows, 32 columns and 16 products each. Columns are the instruction's rows: so a lane's registers
-// lie in one row of D.
+// Elements of operands. Numbers as in the instruction's formats.
+struct e4m3 {
+  static constexpr int format = 0;
+};
+struct e5m2 {
+  static constexpr int format = 1;
+};
+template <class Element>
+constexpr int kBytesOf = __is_same(Element, e4m3) || __is_same(Element, e5m2) ? 1 : 2;
+
+// D += A B of 32 rows, 32 columns and 32 bytes of K. Columns are the instruction's rows: so a lane's registers lie in one row of D.
 template <class Element, int m, int n>
 FLYDSL_DEVICE void multiply(u32x4 a, u32x4 b) {
   constexpr int first = sum_register(m, n), last = first + 15;
@@ -94,6 +103,15 @@ FLYDSL_DEVICE void multiply(u32x4 a, u32x4 b) {
     asm volatile("v_mfma_f32_32x32x16_f16 a[%0:%1], %2, %3, a[%0:%1]" ::"n"(first), "n"(last),
                  "v"(b), "v"(a));
   }
+}
+// The same of 64 bytes: fragments of two steps.
+template <class ElementA, class ElementB, int m, int n>
+FLYDSL_DEVICE void multiply(u32x4 a0, u32x4 a1, u32x4 b0, u32x4 b1) {
+  constexpr int first = sum_register(m, n), last = first + 15;
+  const auto a = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 4, 5, 6, 7);
+  const auto b = __builtin_shufflevector(b0, b1, 0, 1, 2, 3, 4, 5, 6, 7);
+  asm volatile("v_mfma_f32_32x32x64_f8f6f4 a[%0:%1], %2, %3, a[%0:%1] cbsz:%4 blgp:%5" ::"n"(first),
+               "n"(last), "v"(b), "v"(a), "n"(ElementB::format), "n"(ElementA::format));
 }
 
 }  // namespace flydsl::kernels::matmul

@@ -1,6 +1,6 @@
-// D tile = A B, 256 x 256, 16-bit operands: four waves, one a SIMD, 128 x 128 sums each in hidden registers.
+// D tile = A B, 256 x 256, operands of 16 or 8 bits: four waves, one a SIMD, 128 x 128 sums each in hidden registers.
 //
-// A slab of 64 k is four quadrants of 16 matrix instructions, halves of 64 rows of A and B against each other; under each, the half
+// A slab of 128 bytes of K is four quadrants of 16 matrix instructions (8 of twice the length for bytes), halves of 64 rows of A and B against each other; under each, the half
 // that the next one needs anew is read from LDS, and slabs are copied to LDS two (B) and three (A) ahead:
 //
 //   quadrant     0            1            2                3
@@ -62,32 +62,50 @@ struct Source {
   FLYDSL_DEVICE void copy(u32 to) const {
     copy_line<1024 * n>(next, offset[n], to);
   }
+  // Into scalar registers, where clang may not have kept them across a branch.
+  FLYDSL_DEVICE void settle() {
+    const u64 address = (u64)next;
+    next =
+        (global_ptr<const char>)(uniform(static_cast<u32>(address)) |
+                                 static_cast<u64>(uniform(static_cast<u32>(address >> 32))) << 32);
+    left = static_cast<i32>(uniform(static_cast<u32>(left)));
+  }
+  // Done here, not where the next copy is.
   FLYDSL_DEVICE void go_on() {
     next += left > 0 ? advance : 0;
-    left -= left > 0;
+    --left;
+    asm volatile("" : "+s"(next), "+s"(left));
   }
   FLYDSL_DEVICE void copy_all(u32 to) {
     each<kCopies>([&](auto n) { copy<decltype(n)::value>(to); });
-    go_on();
   }
 };
 
-template <class Element, Order a_order, Order b_order>
+template <class ElementA, class ElementB, Order a_order, Order b_order>
 struct MainLoop {
+  static constexpr int kBytes = kBytesOf<ElementA>;
+  static_assert(kBytesOf<ElementB> == kBytes && (kBytes == 1 || __is_same(ElementA, ElementB)));
+  static_assert(kBytes == 2 || (a_order == Order::k && b_order == Order::k),
+                "transposing reads are of 16-bit elements");
+  static constexpr i32 kSlabK = kSlabKBytes / kBytes;
   using SlabA = Slab<a_order>;
   using SlabB = Slab<b_order>;
   u32 wave, lane;
-  u32 lds;  // address of kLdsBytes of LDS
+  u32 lds;    // address of kLdsBytes of LDS
+  u32 lines;  // of those that this wave copies in stage 0
   Source<a_order> from_a;
   Source<b_order> from_b;
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
   u32 b_first[4];
-  u32 stage_now = 0, stage_next = 0;  // bytes from stage 0
-  u32x4 a[2][8], b[2][8];             // halves of 64 rows: fragment 2 step + block of 32
+  u32 stage_now, stage_next;  // bytes from stage 0
+  u32x4 a[2][8], b[2][8];     // halves of 64 rows: fragment 2 step + block of 32
 
   FLYDSL_DEVICE MainLoop(lds_ptr<char> memory, u32 wave, u32 lane)
-      : wave(wave), lane(lane), lds(uniform((u32)(__UINTPTR_TYPE__)memory)) {
+      : wave(wave),
+        lane(lane),
+        lds(uniform((u32)(__UINTPTR_TYPE__)memory)),
+        lines(uniform(lds + wave * (kCopies * 1024))) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
       a_first[n] = lds + SlabA::address(n, wave / 2, lane);
@@ -98,10 +116,6 @@ struct MainLoop {
   static FLYDSL_DEVICE u32 after(u32 stage) {
     return stage == (kStagesA - 1) * kSlabBytes ? 0 : stage + kSlabBytes;
   }
-  FLYDSL_DEVICE u32 place(u32 stage) const {
-    return uniform(lds + stage + wave * (kCopies * 1024));
-  }
-
   // Read r = 2 step + block of a half.
   template <int half, int r>
   FLYDSL_DEVICE void read_a(const u32 (&address)[4]) {
@@ -117,6 +131,10 @@ struct MainLoop {
   static constexpr int gap_of_read(int quadrant, int r) {
     return quadrant == 1 ? r : 2 * r;
   }
+  // Copies stand between them; behind the last matrix instruction of a slab is the loop's branch.
+  static constexpr int gap_of_copy(int n) {
+    return n < 7 ? 2 * n + 1 : 14;
+  }
   static constexpr int reads_before(int quadrant, int m) {
     int count = 0;
     for (int r = 0; r < 8; ++r) count += gap_of_read(quadrant, r) < m;
@@ -126,19 +144,37 @@ struct MainLoop {
     return quadrant % 2 == 0 ? (quadrant == 0 ? SlabB::kReads : SlabA::kReads)
                              : (quadrant == 1 ? SlabA::kReads : SlabB::kReads);
   }
-  // Reads in flight, younger than those that step m / 4 needs of the quadrant before.
+  // A quadrant has 16 places for matrix instructions; those of bytes take two.
+  static constexpr bool has_product(int m) {
+    return kBytes == 2 || m % 2 == 0;
+  }
+  // Whether the one at m is the first that needs further reads of the quadrant before, and how many.
+  static constexpr bool needs_reads(int m) {
+    return m % (kBytes == 2 ? 4 : 8) == 0;
+  }
+  static constexpr int reads_needed(int m) {
+    return kBytes == 2 ? 2 * (m / 4 + 1) : 4 * (m / 8 + 1);
+  }
+  // Reads in flight that are younger than those.
   static constexpr int younger_reads(int quadrant, int m) {
     return reads_before(quadrant, m) * instructions_of_read(quadrant) +
-           (8 - 2 * (m / 4 + 1)) * instructions_of_read((quadrant + 3) % 4);
+           (8 - reads_needed(m)) * instructions_of_read((quadrant + 3) % 4);
   }
 
   template <int quadrant, int parity, int m>
   FLYDSL_DEVICE void product() {
     constexpr int half_a = quadrant / 2,
                   half_b = quadrant == 0 || quadrant == 3 ? parity : 1 - parity;
-    constexpr int step = m / 4, block_a = m / 2 % 2, block_b = m % 2;
-    multiply<Element, 2 * half_a + block_a, 2 * half_b + block_b>(a[half_a][2 * step + block_a],
-                                                                  b[half_b][2 * step + block_b]);
+    constexpr int number = kBytes == 2 ? m : m / 2;
+    constexpr int step = number / 4, block_a = number / 2 % 2, block_b = number % 2;
+    constexpr int sum_a = 2 * half_a + block_a, sum_b = 2 * half_b + block_b;
+    const u32x4(&of_a)[8] = a[half_a], (&of_b)[8] = b[half_b];
+    if constexpr (kBytes == 2)
+      multiply<ElementA, sum_a, sum_b>(of_a[2 * step + block_a], of_b[2 * step + block_b]);
+    else if constexpr (has_product(m))
+      multiply<ElementA, ElementB, sum_a, sum_b>(
+          of_a[4 * step + block_a], of_a[4 * step + 2 + block_a], of_b[4 * step + block_b],
+          of_b[4 * step + 2 + block_b]);
   }
 
   template <int quadrant, int parity>
@@ -147,7 +183,7 @@ struct MainLoop {
       constexpr int m = decltype(number)::value;
       slot();
       // Those of quadrant 1 were waited for before the barrier.
-      if constexpr (m % 4 == 0 && quadrant != 2) wait_for_reads<younger_reads(quadrant, m)>();
+      if constexpr (needs_reads(m) && quadrant != 2) wait_for_reads<younger_reads(quadrant, m)>();
       if constexpr (quadrant == 1 && m == 14) {
         wait_for_reads<0>();
         wait_for_younger_copies<kCopies>();
@@ -166,11 +202,21 @@ struct MainLoop {
       });
       slot();
       if constexpr (quadrant == 1 && m == 14) barrier();
+      // Behind matrix instructions with room: seven other instructions fit behind one.
+      if constexpr (quadrant == 0 && m == 3) from_a.go_on();
+      if constexpr (quadrant == 0 && m == 7) from_b.go_on();
+      if constexpr (quadrant == 0 && m == 11) {
+        stage_next = after(stage_now);
+        asm volatile("" : "+s"(stage_next));
+      }
       if constexpr (quadrant == 1 && m >= 8 && m < 12) a_next[m - 8] = a_first[m - 8] + stage_next;
-      if constexpr (quadrant == 2 && m % 2 == 1)
-        from_b.template copy<m / 2>(place((kStagesA + parity) * kSlabBytes));
-      if constexpr (quadrant == 3 && m % 2 == 1) from_a.template copy<m / 2>(place(stage_now));
-      if constexpr (quadrant == 2 && m == 15) from_b.go_on();
+      each<kCopies>([&](auto copy) {
+        constexpr int n = decltype(copy)::value;
+        if constexpr (gap_of_copy(n) != m) return;
+        if constexpr (quadrant == 2)
+          from_b.template copy<n>(lines + (kStagesA + parity) * kSlabBytes);
+        if constexpr (quadrant == 3) from_a.template copy<n>(lines + stage_now);
+      });
     });
     keep_hidden();
     slot();
@@ -182,26 +228,36 @@ struct MainLoop {
     multiply_quadrant<1, parity>();
     multiply_quadrant<2, parity>();
     multiply_quadrant<3, parity>();
-    from_a.go_on();
     stage_now = stage_next;
-    stage_next = after(stage_next);
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_next[n];
   }
 
-  // `slabs` complete slabs, from 1 up. Nothing is read from LDS, and no copy is in flight, afterwards in this wave.
-  FLYDSL_DEVICE void add_slabs(const Operand &operand_a, const Operand &operand_b, i32 slabs) {
-    from_a.begin(operand_a, slabs, wave, lane);
-    from_b.begin(operand_b, slabs, wave, lane);
-    from_a.copy_all(place(0));
-    from_b.copy_all(place(kStagesA * kSlabBytes));
-    from_a.copy_all(place(kSlabBytes));
-    from_b.copy_all(place((kStagesA + 1) * kSlabBytes));
-    from_a.copy_all(place(2 * kSlabBytes));
+  // Starts the copies of the first slabs of `length` k, and clears the sums. What is done between this and run() is done while they are
+  // under way.
+  FLYDSL_DEVICE void begin(const Operand &operand_a, const Operand &operand_b, i32 length) {
+    const i32 slabs = length / kSlabK;
+    if (FLYDSL_LIKELY(slabs > 0)) {
+      from_a.begin(operand_a, slabs, wave, lane);
+      from_a.copy_all(lines);
+      from_a.go_on();
+      from_b.begin(operand_b, slabs, wave, lane);
+      from_b.copy_all(lines + kStagesA * kSlabBytes);
+      from_b.go_on();
+      from_a.copy_all(lines + kSlabBytes);
+      from_a.go_on();
+      from_b.copy_all(lines + (kStagesA + 1) * kSlabBytes);
+      from_a.copy_all(lines + 2 * kSlabBytes);
+    }
     clear_sums();
     keep_hidden();
+  }
+
+  // `slabs` complete slabs, from 1 up. Nothing is read from LDS, and no copy is in flight, afterwards in this wave.
+  FLYDSL_DEVICE void add_slabs(i32 slabs) {
+    from_a.settle();
+    from_b.settle();
     stage_now = 0;
-    stage_next = kSlabBytes;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
     wait_for_younger_copies<3 * kCopies>();
@@ -223,12 +279,12 @@ struct MainLoop {
 
   // One slab of which only `left` k exist; the others count as zeros, of either operand.
   FLYDSL_DEVICE void add_some(const Operand &operand_a, const Operand &operand_b, i32 left) {
-    const lds_ptr<char> memory = (lds_ptr<char>)(__UINTPTR_TYPE__)(place(0) + 16 * lane);
+    const lds_ptr<char> memory = (lds_ptr<char>)(__UINTPTR_TYPE__)(lines + 16 * lane);
 #pragma unroll 1
     for (int n = 0; n < kCopies; ++n) {
       const u32 copy = wave * kCopies + n;
-      const u32x4 of_a = SlabA::load_some(operand_a, copy, lane, left);
-      const u32x4 of_b = SlabB::load_some(operand_b, copy, lane, left);
+      const u32x4 of_a = SlabA::load_some(operand_a, copy, lane, left * kBytes);
+      const u32x4 of_b = SlabB::load_some(operand_b, copy, lane, left * kBytes);
       write_b128(memory + 1024 * n, of_a);
       write_b128(memory + kStagesA * kSlabBytes + 1024 * n, of_b);
     }
@@ -247,15 +303,10 @@ struct MainLoop {
     slot();
   }
 
-  // The sums of the tile over k < `length`. All waves have done with LDS afterwards.
+  // The sums of the tile over k < `length`, as begin() was told. All waves have done with LDS afterwards.
   FLYDSL_DEVICE void run(Operand operand_a, Operand operand_b, i32 length) {
     const i32 slabs = length / kSlabK, left = length % kSlabK;
-    if (slabs > 0) {
-      add_slabs(operand_a, operand_b, slabs);
-    } else {
-      clear_sums();
-      keep_hidden();
-    }
+    if (FLYDSL_LIKELY(slabs > 0)) add_slabs(slabs);
     barrier();
     if (FLYDSL_UNLIKELY(left > 0)) {
       operand_a.first += slabs * SlabA::advance(operand_a);

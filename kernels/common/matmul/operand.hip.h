@@ -1,4 +1,4 @@
-// A slab of one operand: 256 rows of A, or columns of B (both are "rows" here), and 64 of K, as they lie in LDS. How memory is
+// A slab of one operand: 256 rows of A, or columns of B (both are "rows" here), and 128 bytes of K, as they lie in LDS. How memory is
 // read, what is copied where, and the addresses of fragments.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace flydsl::kernels::matmul {
 constexpr int kTileRows = 256;  // of either operand
 constexpr int kWaves = 4;       // 2 x 2, of 128 x 128 each
 constexpr int kSlabBytes = 32768;
-constexpr int kSlabK = 64;                           // of 16-bit elements
+constexpr int kSlabKBytes = 128;
 constexpr int kCopies = kSlabBytes / kWaves / 1024;  // of a wave, for one slab
 
 // Which of an operand's two dimensions is contiguous.
@@ -28,7 +28,8 @@ struct Operand {
 template <Order order>
 struct Slab;
 
-// Lines of 64 k: 128 bytes, which all banks hold two of. A read takes lines 0 .. 31 of a block at chunk 2 step + lane / 32.
+// Lines of 128 bytes of K, of elements of any size; all banks hold two. A read takes lines 0 .. 31 of a block at chunk
+// 2 step + lane / 32.
 template <>
 struct Slab<Order::k> {
   static constexpr int kReads = 1;      // instructions a fragment
@@ -36,28 +37,29 @@ struct Slab<Order::k> {
   static FLYDSL_DEVICE u32 moved(u32 row, u32 chunk) { return chunk ^ (row >> 1 & 7); }
 
   struct Place {
-    u32 row, k;  // of 8 elements
+    u32 row, k_bytes;  // of 16 bytes
   };
   // What lane `lane` of 1024-byte copy `copy` carries.
   static FLYDSL_DEVICE Place place(u32 copy, u32 lane) {
     const u32 row = 8 * copy + lane / 8;
-    return {row, 8 * moved(row, lane % 8)};
+    return {row, 16 * moved(row, lane % 8)};
   }
   static FLYDSL_DEVICE u32 offset(const Operand &from, u32 copy, u32 lane) {
     const Place at = place(copy, lane);
     const u32 row = at.row < static_cast<u32>(from.rows) ? at.row : static_cast<u32>(from.rows) - 1;
-    return row * static_cast<u32>(from.stride_bytes) + 2 * at.k;
+    return row * static_cast<u32>(from.stride_bytes) + at.k_bytes;
   }
-  static FLYDSL_DEVICE i64 advance(const Operand &) { return 2 * kSlabK; }
-  // What lane `lane` of copy `copy` carries of an incomplete slab at from.first, of which `left` k exist.
+  // From slab to slab.
+  static FLYDSL_DEVICE i64 advance(const Operand &) { return kSlabKBytes; }
+  // What lane `lane` of copy `copy` carries of an incomplete slab at from.first, of which `left` bytes of K exist; the others are 0.
   static FLYDSL_DEVICE u32x4 load_some(const Operand &from, u32 copy, u32 lane, i32 left) {
     const global_ptr<const char> at = from.first + offset(from, copy, lane);
-    const i32 here = left - static_cast<i32>(place(copy, lane).k);
+    const i32 here = left - static_cast<i32>(place(copy, lane).k_bytes);
     u32x4 result = {0, 0, 0, 0};
-    if (here >= 8) return load_16_bytes(at);
+    if (here >= 16) return load_16_bytes(at);
 #pragma unroll
-    for (int i = 0; i < 7; ++i)
-      if (i < here) result[i / 2] |= static_cast<u32>(((global_ptr<const u16>)at)[i]) << i % 2 * 16;
+    for (int i = 0; i < 15; ++i)
+      if (i < here) result[i / 4] |= static_cast<u32>(((global_ptr<const u8>)at)[i]) << i % 4 * 8;
     return result;
   }
 
@@ -76,7 +78,7 @@ struct Slab<Order::k> {
   }
 };
 
-// Lines of 256 rows: 512 bytes. A transposing read takes 32 rows of four lines at once, which must not share banks.
+// Lines of 256 rows of 16 bits: 512 bytes. A transposing read takes 32 rows of four lines at once, which must not share banks.
 template <>
 struct Slab<Order::rows> {
   static constexpr int kReads = 2;
@@ -95,9 +97,11 @@ struct Slab<Order::rows> {
     const u32 last = static_cast<u32>(from.rows) - 8;
     return at.k * static_cast<u32>(from.stride_bytes) + 2 * (at.row < last ? at.row : last);
   }
-  static FLYDSL_DEVICE i64 advance(const Operand &from) { return kSlabK * from.stride_bytes; }
+  static FLYDSL_DEVICE i64 advance(const Operand &from) {
+    return kSlabKBytes / 2 * from.stride_bytes;
+  }
   static FLYDSL_DEVICE u32x4 load_some(const Operand &from, u32 copy, u32 lane, i32 left) {
-    if (static_cast<i32>(place(copy, lane).k) >= left) return u32x4{0, 0, 0, 0};
+    if (static_cast<i32>(2 * place(copy, lane).k) >= left) return u32x4{0, 0, 0, 0};
     return load_16_bytes(from.first + offset(from, copy, lane));
   }
 
