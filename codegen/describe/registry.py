@@ -1,5 +1,5 @@
 """All operators, in alphabetical order: a new operator is one more line."""
 
-from . import attention_backward, attention_decode, attention_forward
+from . import attention_backward, attention_decode, attention_forward, rms_norm
 
-OPERATORS = (attention_backward.OPERATOR, attention_decode.OPERATOR, attention_forward.OPERATOR)
+OPERATORS = (attention_backward.OPERATOR, attention_decode.OPERATOR, attention_forward.OPERATOR, rms_norm.OPERATOR)

@@ -126,6 +126,14 @@ inline flydsl_aot_attention_backward_params attention_backward_params() {
   return params;
 }
 
+// Zeroed, with struct_size set and PyTorch's eps where none is given.
+inline flydsl_aot_rms_norm_params rms_norm_params() {
+  flydsl_aot_rms_norm_params params{};
+  params.struct_size = sizeof params;
+  params.eps = FLYDSL_AOT_NORM_DEFAULT_EPS;
+  return params;
+}
+
 struct Candidate {
   std::string kernel;
   std::string backend;
@@ -222,6 +230,24 @@ class Library {
   Status attention_decode_explain(const flydsl_aot_attention_decode_params &params,
                                   std::vector<Candidate> *candidates) const {
     return flydsl_aot_attention_decode_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status rms_norm(const flydsl_aot_rms_norm_params &params, void *stream) const {
+    return flydsl_aot_rms_norm(handle_, &params, stream);
+  }
+  Status rms_norm_prefetch(const flydsl_aot_rms_norm_params &params) const {
+    return flydsl_aot_rms_norm_prefetch(handle_, &params);
+  }
+  Status rms_norm_query(const flydsl_aot_rms_norm_params &params,
+                        flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_rms_norm_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status rms_norm_explain(const flydsl_aot_rms_norm_params &params,
+                          std::vector<Candidate> *candidates) const {
+    return flydsl_aot_rms_norm_explain(handle_, &params, &Library::collect, candidates);
   }
 
  private:

@@ -6,10 +6,15 @@
 #define FLYDSL_INLINED __attribute__((always_inline))
 #define FLYDSL_SHARED __attribute__((shared))
 // A kernel of exactly `work_items` a work-group that leaves room for `waves` waves on a SIMD, which
-// caps its registers at 512 / waves. (A raw launch_bounds attribute is ignored without a word.)
+// caps its registers at 512 / waves. (A raw launch_bounds attribute is ignored without a word.) On an NVIDIA GPU
+// the number of work-items is the whole cap.
+#if defined(__NVPTX__)
+#define FLYDSL_KERNEL(work_items, waves) __attribute__((global, launch_bounds(work_items)))
+#else
 #define FLYDSL_KERNEL(work_items, waves)                                      \
   __attribute__((global, amdgpu_flat_work_group_size(work_items, work_items), \
                  amdgpu_waves_per_eu(waves, waves)))
+#endif
 // Where code is laid out: the likely side falls through.
 #define FLYDSL_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define FLYDSL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -83,6 +83,19 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
+SIZE(flydsl_aot_rms_norm_params, 1024);
+FIELD(flydsl_aot_rms_norm_params, struct_size, 0);
+FIELD(flydsl_aot_rms_norm_params, eps, 4);
+FIELD(flydsl_aot_rms_norm_params, x, 8);
+FIELD(flydsl_aot_rms_norm_params, weight, 152);
+FIELD(flydsl_aot_rms_norm_params, weight_offset, 296);
+FIELD(flydsl_aot_rms_norm_params, reserved, 300);
+FIELD(flydsl_aot_rms_norm_params, residual, 304);
+FIELD(flydsl_aot_rms_norm_params, sum, 448);
+FIELD(flydsl_aot_rms_norm_params, out, 592);
+FIELD(flydsl_aot_rms_norm_params, out_scale, 736);
+FIELD(flydsl_aot_rms_norm_params, rstd, 880);
+
 SIZE(flydsl_aot_attention_backward_params, 2840);
 FIELD(flydsl_aot_attention_backward_params, struct_size, 0);
 FIELD(flydsl_aot_attention_backward_params, scale, 4);
@@ -256,6 +269,7 @@ static void check_null(void) {
   flydsl_aot_attention_forward_params params;
   flydsl_aot_attention_decode_params decode;
   flydsl_aot_attention_backward_params backward;
+  flydsl_aot_rms_norm_params rms_norm;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
   flydsl_aot_archive_entry entry;
@@ -265,12 +279,14 @@ static void check_null(void) {
   memset(&params, 0, sizeof params);
   memset(&decode, 0, sizeof decode);
   memset(&backward, 0, sizeof backward);
+  memset(&rms_norm, 0, sizeof rms_norm);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
   memset(&entry, 0, sizeof entry);
   params.struct_size = sizeof params;
   decode.struct_size = sizeof decode;
   backward.struct_size = sizeof backward;
+  rms_norm.struct_size = sizeof rms_norm;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
   entry.struct_size = sizeof entry;
@@ -294,6 +310,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_attention_backward_explain(NULL, &backward, NULL, NULL));
   REFUSES(flydsl_aot_attention_backward_prefetch(NULL, &backward));
   REFUSES(flydsl_aot_attention_backward(NULL, &backward, NULL));
+  REFUSES(flydsl_aot_rms_norm_query(NULL, &rms_norm, &result));
+  REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
+  REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));
+  REFUSES(flydsl_aot_rms_norm(NULL, &rms_norm, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));

@@ -8,6 +8,7 @@
 #include "tools/verify/attention_decode_call.h"
 #include "tools/verify/attention_decode_fuzz.h"
 #include "tools/verify/attention_forward_fuzz.h"
+#include "tools/verify/rms_norm_verify.h"
 #include "tools/verify/shipped_cases.h"
 
 namespace flydsl::verify {
@@ -40,9 +41,22 @@ ReadCase read_backward(const std::string &line, uint64_t added_seed) {
           [spec](flydsl_aot_handle *handle) { return verify_backward_case(handle, spec); }};
 }
 
+ReadCase read_rms_norm(const std::string &line, uint64_t added_seed) {
+  RmsNormSpec spec = parse_rms_norm_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_rms_norm_case(handle, spec); }};
+}
+
+const AttentionOperator &rms_norm_cases() {
+  static const AttentionOperator op = {"rms_norm", kRmsNormCases, fuzz_rms_norm_line, read_rms_norm};
+  return op;
+}
+
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
-      &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases()};
+      &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(),
+      &rms_norm_cases()};
   return operators;
 }
 

@@ -1,0 +1,46 @@
+"""What the operators that go over rows share: architectures, element types, how a row is spread over threads.
+
+A row is read by a team of threads, 16 bytes times `vectors` each; kernels/common/row_tile.hip.h.
+"""
+
+from dataclasses import dataclass
+
+# Kernels without instructions of one architecture. gfx9: waves of 64, the others of 32.
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
+
+REALS = {"bf16": 4, "fp16": 3, "fp32": 2}  # flydsl_aot_dtype
+BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+
+LARGEST_ROW = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Spread:
+    """`wide`: 16 bytes at once, of rows that are aligned to it. `looped`: longer rows, tile by tile."""
+
+    threads: int
+    team: int
+    vectors: int
+    wide: bool = True
+    looped: bool = False
+
+    def capacity(self, dtype):
+        return LARGEST_ROW if self.looped else self.team * self.vectors * 16 // BYTES[dtype]
+
+    @property
+    def name(self):
+        return f"t{self.team}x{self.vectors}{'' if self.wide else '_narrow'}{'_looped' if self.looped else ''}"
+
+    def tile(self, dtype):
+        return f"RowTile<{dtype}, {self.team}, {self.vectors}, {str(self.wide).lower()}>"
+
+    @property
+    def align_bytes(self):
+        return 16 if self.wide else 1
+
+    @property
+    def waves_per_simd(self):
+        """As many as hide the latency of memory while the registers hold the row."""
+        if self.vectors == 1 and self.wide:
+            return 8
+        return 5 if self.team == 256 else 4

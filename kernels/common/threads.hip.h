@@ -1,0 +1,85 @@
+// Threads, waves and work-groups on any architecture: the one place where kernels that are not written for one
+// instruction set learn the wave size. (`lanes.hip.h` is for those that are made for waves of 64.)
+#pragma once
+
+#include "common/vectors.hip.h"
+
+namespace flydsl::kernels {
+
+#if defined(__NVPTX__)
+
+constexpr u32 kWaveSize = 32;
+
+FLYDSL_DEVICE u32 thread_index() {
+  return __nvvm_read_ptx_sreg_tid_x();
+}
+FLYDSL_DEVICE u32 group_index() {
+  return __nvvm_read_ptx_sreg_ctaid_x();
+}
+FLYDSL_DEVICE u32 lane_xor_bits(u32 value, u32 mask) {
+  return __nvvm_shfl_sync_bfly_i32(~0u, value, mask, kWaveSize - 1);
+}
+// Bit l is lane l's predicate.
+FLYDSL_DEVICE u64 lanes_where(bool predicate) {
+  return __nvvm_vote_ballot_sync(~0u, predicate);
+}
+FLYDSL_DEVICE void group_barrier() {
+  __syncthreads();
+}
+
+#else
+
+#if defined(__GFX9__)
+constexpr u32 kWaveSize = 64;
+#else
+constexpr u32 kWaveSize = 32;  // RDNA and gfx1250
+#endif
+
+FLYDSL_DEVICE u32 thread_index() {
+  return __builtin_amdgcn_workitem_id_x();
+}
+FLYDSL_DEVICE u32 group_index() {
+  return __builtin_amdgcn_workgroup_id_x();
+}
+// The value of lane l ^ mask, mask a constant below the wave size once loops are unrolled.
+FLYDSL_DEVICE u32 lane_xor_bits(u32 value, u32 mask) {
+  u32 lane = __builtin_amdgcn_mbcnt_lo(~0u, 0);
+  if constexpr (kWaveSize == 64) lane = __builtin_amdgcn_mbcnt_hi(~0u, lane);
+  return __builtin_amdgcn_ds_bpermute((lane ^ mask) * 4, value);
+}
+FLYDSL_DEVICE u64 lanes_where(bool predicate) {
+  if constexpr (kWaveSize == 64) return __builtin_amdgcn_ballot_w64(predicate);
+  return __builtin_amdgcn_ballot_w32(predicate);
+}
+// All LDS accesses of the work-group before it are done before any after it starts.
+FLYDSL_DEVICE void group_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+
+#endif
+
+// Instructions are not moved across it, to keep what is in registers small.
+FLYDSL_DEVICE void schedule_fence() {
+#if defined(__AMDGCN__)
+  __builtin_amdgcn_sched_barrier(0);
+#endif
+}
+// Nor are memory accesses by any part of the compiler.
+FLYDSL_DEVICE void compiler_fence() {
+  asm volatile("" ::: "memory");
+  schedule_fence();
+}
+
+// The same value, of which the compiler knows nothing.
+FLYDSL_DEVICE u32 opaque(u32 value) {
+#if defined(__NVPTX__)
+  asm volatile("" : "+r"(value));
+#else
+  asm volatile("" : "+v"(value));
+#endif
+  return value;
+}
+
+}  // namespace flydsl::kernels

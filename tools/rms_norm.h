@@ -1,0 +1,10 @@
+// rms_norm for the commands.
+#pragma once
+
+#include "tools/operators.h"
+
+namespace flydsl::tools {
+
+const Operator &rms_norm_operator();
+
+}  // namespace flydsl::tools

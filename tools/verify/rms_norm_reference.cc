@@ -1,0 +1,181 @@
+// rms_norm from the definition in include/flydsl_aot/rms_norm.h, and whether a result is within its bounds.
+#include <algorithm>
+
+#include "tools/verify/rms_norm_case.h"
+
+namespace flydsl::verify {
+namespace {
+
+constexpr double kRstdError = 0x1p-19, kError = 0x1p-18;
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+class Judge {
+ public:
+  Judge(const RmsNormSpec &spec, const RmsNormReference &reference, const RmsNormResult &result)
+      : spec_(spec), reference_(reference), result_(result) {}
+
+  RmsNormVerdict verdict() {
+    for (int64_t row = 0; row < spec_.all_rows() && verdict_.fault.empty(); ++row) {
+      const auto at = static_cast<size_t>(row);
+      if (spec_.rstd) judge_rstd(at);
+      if (spec_.sum != SumPlace::kNone) judge_sum(at);
+      if (!spec_.quantised()) {
+        for (size_t n = 0; n < length(); ++n) judge_number(at * length() + n);
+        continue;
+      }
+      const size_t block = spec_.block_scales ? 32 : length();
+      for (size_t n = 0; n < length(); n += block)
+        judge_block(at, n, std::min(n + block, length()));
+    }
+    return verdict_;
+  }
+
+ private:
+  size_t length() const { return static_cast<size_t>(spec_.length); }
+
+  void fail(const char *what, size_t element, const std::string &why) {
+    if (!verdict_.fault.empty()) return;
+    verdict_.fault = std::string(what) + " of row " + std::to_string(element / length()) +
+                     ", element " + std::to_string(element % length()) + ": " + why;
+  }
+
+  static void worst(double &so_far, double ratio) {
+    if (!(ratio <= so_far)) so_far = ratio;
+  }
+
+  // Equal where either is not finite, else no further apart than `bound`.
+  void compare(const char *what, size_t element, double got, double wanted, double bound,
+               double &so_far) {
+    if (std::isnan(wanted) ? std::isnan(got) : got == wanted) return;
+    const double error = std::fabs(got - wanted);
+    if (std::isfinite(error)) worst(so_far, error / bound);
+    if (error <= bound) return;
+    fail(what, element,
+         text_of(got) + ", must be " + text_of(wanted) + " within " + text_of(bound));
+  }
+
+  void judge_rstd(size_t row) {
+    const double wanted = reference_.rstd[row];
+    compare("rstd", row * length(), result_.rstd[row], wanted, kRstdError * std::fabs(wanted),
+            verdict_.rstd);
+  }
+
+  void judge_sum(size_t row) {
+    for (size_t i = row * length(); i < (row + 1) * length(); ++i) {
+      const double wanted = reference_.sum[i], got = result_.sum[i];
+      if (std::isnan(wanted) ? std::isnan(got) : result_.sum.bits[i] == reference_.sum.bits[i])
+        continue;
+      fail("sum", i, text_of(got) + ", must be " + text_of(wanted) + " exactly");
+    }
+  }
+
+  void judge_number(size_t i) {
+    const double wanted = reference_.y[i], got = result_.out[i];
+    const double error = kError * std::fabs(wanted);
+    const double bound = error + half_ulp(spec_.dtype, std::fabs(wanted) + error);
+    // What rounds to more than the largest number is infinite.
+    if (std::isinf(got) && !std::isnan(wanted) && std::signbit(got) == std::signbit(wanted) &&
+        std::fabs(wanted) + bound > largest_number(spec_.dtype))
+      return;
+    compare("out", i, got, wanted, bound, verdict_.out);
+  }
+
+  // Elements `begin` to `end` - 1 of a row have one scale.
+  void judge_block(size_t row, size_t begin, size_t end) {
+    const size_t first = row * length() + begin;
+    const size_t at =
+        row * static_cast<size_t>(spec_.scales_of_row()) + (spec_.block_scales ? begin / 32 : 0);
+    const double scale = result_.scale[at];
+    double largest = 0;
+    bool finite = true;
+    for (size_t i = first; i < first + end - begin; ++i) {
+      finite &= std::isfinite(reference_.y[i]);
+      largest = std::max(largest, std::fabs(reference_.y[i]));
+    }
+    if (!finite) {
+      if (!std::isnan(scale)) fail("out_scale", first, text_of(scale) + ", must be NaN");
+      for (size_t i = first; i < first + end - begin; ++i)
+        if (!std::isnan(result_.out[i])) fail("out", i, text_of(result_.out[i]) + ", must be NaN");
+      return;
+    }
+    if (!scale_is_right(scale, largest, first)) return;
+    for (size_t i = first; i < first + end - begin; ++i) judge_byte(i, scale);
+  }
+
+  bool scale_is_right(double scale, double largest, size_t element) {
+    const double least = largest * (1 - kError), most = largest * (1 + kError);
+    if (spec_.block_scales) {
+      if (scale == block_scale(least) || scale == block_scale(most)) return true;
+      fail("out_scale", element, text_of(scale) + ", must be " + text_of(block_scale(largest)));
+      return false;
+    }
+    const double limit = largest_number(spec_.out_dtype);
+    const double wanted = std::max(largest / limit, 0x1p-126);
+    if (std::fabs(scale - wanted) <= wanted * kError) return true;
+    fail("out_scale", element, text_of(scale) + ", must be " + text_of(wanted));
+    return false;
+  }
+
+  double block_scale(double largest) const {
+    const int exponent = spec_.out_dtype == FLYDSL_AOT_E4M3 ? 8 : 15;
+    if (largest == 0) return 0x1p-127;
+    return std::ldexp(1.0, std::max(std::ilogb(largest) - exponent, -127));
+  }
+
+  void judge_byte(size_t i, double scale) {
+    const double limit = largest_number(spec_.out_dtype);
+    const double quotient = reference_.y[i] / scale;
+    const double wanted = std::clamp(quotient, -limit, limit);
+    const double error = kError * std::fabs(quotient);
+    const double bound =
+        error + half_ulp(spec_.out_dtype, std::min(std::fabs(quotient) + error, limit));
+    compare("out", i, result_.out[i], wanted, bound, verdict_.out);
+  }
+
+  const RmsNormSpec &spec_;
+  const RmsNormReference &reference_;
+  const RmsNormResult &result_;
+  RmsNormVerdict verdict_;
+};
+
+}  // namespace
+
+RmsNormReference rms_norm_reference(const RmsNormSpec &spec, const RmsNormNumbers &numbers) {
+  const auto rows = static_cast<size_t>(spec.all_rows()), length = static_cast<size_t>(spec.length);
+  RmsNormReference reference;
+  reference.sum = numbers.x;
+  if (spec.residual) {
+    for (size_t i = 0; i < rows * length; ++i)
+      reference.sum.set(i,
+                        static_cast<float>(numbers.x[i]) + static_cast<float>(numbers.residual[i]));
+  }
+  reference.y.resize(rows * length);
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t first = row * length;
+    double squares = 0;
+    for (size_t i = first; i < first + length; ++i) squares += reference.sum[i] * reference.sum[i];
+    if (squares > largest_number(FLYDSL_AOT_FP32)) squares = INFINITY;
+    const double mean = squares / static_cast<double>(length);
+    const double rstd = 1 / std::sqrt(mean + static_cast<double>(spec.eps));
+    reference.rstd.push_back(rstd);
+    for (size_t n = 0; n < length; ++n) {
+      double weight = 1;
+      if (spec.weight_dtype != FLYDSL_AOT_DTYPE_INVALID)
+        weight = numbers.weight[n] + (spec.unit_offset ? 1 : 0);
+      reference.y[first + n] = reference.sum[first + n] * rstd * weight;
+    }
+  }
+  return reference;
+}
+
+RmsNormVerdict judge_rms_norm(const RmsNormSpec &spec, const RmsNormReference &reference,
+                              const RmsNormResult &result) {
+  return Judge(spec, reference, result).verdict();
+}
+
+}  // namespace flydsl::verify
