@@ -136,10 +136,13 @@ class RaceCheck : public Check {
     }
     if (atomic && (i.has(kStores) || a.use == Use::kAtomic)) release();
     touch_global(wave, op, index, a, atomic ? Use::kAtomic : a.use);
-    if (atomic && (i.has(kReturns) || i.has(kLoads))) acquired_ = shared_.clock.acquire();
+    acquires_ = atomic && (i.has(kReturns) || i.has(kLoads));
   }
 
   void after(Wave &wave, const Op &op, const Instruction &) override {
+    // Once memory has been seen: another thread may have released while the load was on its way there.
+    if (acquires_) acquired_ = shared_.clock.acquire();
+    acquires_ = false;
     if (doubts_.empty()) return;
     for (const Doubt &d : doubts_)
       if (std::memcmp(d.before, d.memory, std::min<size_t>(d.bytes, sizeof d.before))) {
@@ -437,7 +440,7 @@ class RaceCheck : public Check {
   uint64_t group_ = 0, acquired_ = 0,
            seen_ = 0;  // seen_: what was acquired when the caches were last emptied
   uint32_t epoch_ = 0, releases_ = 0, oldest_ = 0;
-  bool unreleased_ = false, passing_barrier_ = false;
+  bool unreleased_ = false, passing_barrier_ = false, acquires_ = false;
   std::vector<Doubt> doubts_;
   const std::vector<Wave *> *waves_ = nullptr;
 };

@@ -310,6 +310,47 @@ TEST_F(Race, FlagsAtDeviceScopeOrderWorkGroups) {
   EXPECT_THAT(fault_of(text(""), 1, 2), HasSubstr("race: reads 4 bytes"));
 }
 
+// A flag may be raised between the moment at which the load of it begins and the one at which it sees memory: 200 times
+// a host thread runs into the other's.
+TEST_F(Race, ALoadAcquiresWhatItSees) {
+  build("s_mov_b64 exec, 1\n" + kSetUp + R"(
+v_mov_b32 v4, 0
+v_mov_b32 v5, 0
+s_mov_b32 s10, 0
+step:
+s_add_u32 s10, s10, 1
+v_mov_b32 v5, s10
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 wait
+global_store_dwordx4 v4, v[12:15], s[6:7] offset:128 sc1
+s_waitcnt vmcnt(0)
+global_store_dword v4, v5, s[6:7] sc1
+answer:
+global_load_dword v6, v4, s[6:7] offset:64 sc1
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s9, v6
+s_cmp_eq_u32 s9, s10
+s_cbranch_scc0 answer
+s_branch next
+wait:
+global_load_dword v6, v4, s[6:7] sc1
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s9, v6
+s_cmp_eq_u32 s9, s10
+s_cbranch_scc0 wait
+global_load_dwordx4 v[8:11], v4, s[6:7] offset:128 sc1
+s_waitcnt vmcnt(0)
+global_store_dword v4, v5, s[6:7] offset:64 sc1
+next:
+s_cmp_eq_u32 s10, 200
+s_cbranch_scc0 step
+)");
+  dispatch_.block[0] = 64;
+  dispatch_.grid[0] = 2;
+  options_.checks = "race";
+  EXPECT_EQ(run(2).fault, "");
+}
+
 TEST_F(Race, LoadThatBeginsACompareAndSwapLoop) {
   auto text = [](const char *swap) {
     return kSetUp +
