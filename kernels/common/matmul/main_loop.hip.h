@@ -1,4 +1,4 @@
-// D tile = A B, 256 x 256, operands of 16 or 8 bits: four waves, one a SIMD, 128 x 128 sums each in hidden registers.
+// D tile = A B of 256 or 128 rows and columns, operands of 16 or 8 bits: four waves, a quarter of the sums each in hidden registers.
 //
 // A slab of 128 bytes of K is four quadrants of 16 matrix instructions (8 of twice the length for bytes), halves of 64 rows of A and B against each other; under each, the half
 // that the next one needs anew is read from LDS, and slabs are copied to LDS two (B) and three (A) ahead:
@@ -18,7 +18,6 @@
 namespace flydsl::kernels::matmul {
 
 constexpr int kStagesA = 3, kStagesB = 2;
-constexpr int kLdsBytes = (kStagesA + kStagesB) * kSlabBytes;
 
 FLYDSL_DEVICE void slot() {
   __builtin_amdgcn_sched_barrier(0);
@@ -43,8 +42,9 @@ FLYDSL_DEVICE void copy_line(global_ptr<const char> from, u32 offset, u32 to) {
 }
 
 // The copies of one operand's slabs, one after the other; the last one again and again once all are there.
-template <Order order>
+template <class Slab>
 struct Source {
+  static constexpr int kCopies = Slab::kCopies;
   global_ptr<const char> next;
   i64 advance;
   i32 left;  // slabs after `next`
@@ -52,11 +52,10 @@ struct Source {
 
   FLYDSL_DEVICE void begin(const Operand &from, i32 slabs, u32 wave, u32 lane) {
     next = from.first;
-    advance = Slab<order>::advance(from);
+    advance = Slab::advance(from);
     left = slabs - 1;
 #pragma unroll
-    for (int n = 0; n < kCopies; ++n)
-      offset[n] = Slab<order>::offset(from, wave * kCopies + n, lane);
+    for (int n = 0; n < kCopies; ++n) offset[n] = Slab::offset(from, wave * kCopies + n, lane);
   }
   template <int n>
   FLYDSL_DEVICE void copy(u32 to) const {
@@ -81,84 +80,97 @@ struct Source {
   }
 };
 
-template <class ElementA, class ElementB, Order a_order, Order b_order>
+template <class ElementA, class ElementB, Order a_order, Order b_order, int rows_a = 256,
+          int rows_b = 256>
 struct MainLoop {
   static constexpr int kBytes = kBytesOf<ElementA>;
   static_assert(kBytesOf<ElementB> == kBytes && (kBytes == 1 || __is_same(ElementA, ElementB)));
   static_assert(kBytes == 2 || (a_order == Order::k && b_order == Order::k),
                 "transposing reads are of 16-bit elements");
+  using SlabA = Slab<a_order, rows_a>;
+  using SlabB = Slab<b_order, rows_b>;
   static constexpr i32 kSlabK = kSlabKBytes / kBytes;
-  using SlabA = Slab<a_order>;
-  using SlabB = Slab<b_order>;
+  static constexpr int kFirstB = kStagesA * SlabA::kBytes;
+  static constexpr int kLdsBytes = kFirstB + kStagesB * SlabB::kBytes;
+  static constexpr int kHalfA = SlabA::kBlocks / 2, kHalfB = SlabB::kBlocks / 2;  // blocks
+  static constexpr int kSums = 16 * SlabA::kBlocks * SlabB::kBlocks;              // registers
   u32 wave, lane;
-  u32 lds;    // address of kLdsBytes of LDS
-  u32 lines;  // of those that this wave copies in stage 0
-  Source<a_order> from_a;
-  Source<b_order> from_b;
+  u32 lds;               // address of kLdsBytes of LDS
+  u32 lines_a, lines_b;  // of those that this wave copies in stage 0
+  Source<SlabA> from_a;
+  Source<SlabB> from_b;
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
   u32 b_first[4];
-  u32 stage_now, stage_next;  // bytes from stage 0
-  u32x4 a[2][8], b[2][8];     // halves of 64 rows: fragment 2 step + block of 32
+  u32 stage_now, stage_next;                 // bytes from stage 0
+  u32x4 a[2][4 * kHalfA], b[2][4 * kHalfB];  // halves: fragment blocks * step + block
 
   FLYDSL_DEVICE MainLoop(lds_ptr<char> memory, u32 wave, u32 lane)
       : wave(wave),
         lane(lane),
         lds(uniform((u32)(__UINTPTR_TYPE__)memory)),
-        lines(uniform(lds + wave * (kCopies * 1024))) {
+        lines_a(uniform(lds + wave * (SlabA::kCopies * 1024))),
+        lines_b(uniform(lds + kFirstB + wave * (SlabB::kCopies * 1024))) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
-      a_first[n] = lds + SlabA::address(n, wave / 2, lane);
-      b_first[n] = lds + kStagesA * kSlabBytes + SlabB::address(n, wave % 2, lane);
+      a_first[n] = lds + SlabA::address(n, wave / 2 * (rows_a / 2), lane);
+      b_first[n] = lds + kFirstB + SlabB::address(n, wave % 2 * (rows_b / 2), lane);
     }
   }
 
   static FLYDSL_DEVICE u32 after(u32 stage) {
-    return stage == (kStagesA - 1) * kSlabBytes ? 0 : stage + kSlabBytes;
+    return stage == (kStagesA - 1) * SlabA::kBytes ? 0 : stage + SlabA::kBytes;
   }
-  // Read r = 2 step + block of a half.
+  // Read r = blocks * step + block of a half.
   template <int half, int r>
   FLYDSL_DEVICE void read_a(const u32 (&address)[4]) {
-    a[half][r] = SlabA::template read<2 * half + r % 2, r / 2>(address, Number<0>{});
+    a[half][r] = SlabA::template read<kHalfA * half + r % kHalfA, r / kHalfA>(address, Number<0>{});
   }
   template <int half, int r, int stage>
   FLYDSL_DEVICE void read_b() {
-    b[half][r] =
-        SlabB::template read<2 * half + r % 2, r / 2>(b_first, Number<stage * kSlabBytes>{});
+    b[half][r] = SlabB::template read<kHalfB * half + r % kHalfB, r / kHalfB>(
+        b_first, Number<stage * SlabB::kBytes>{});
   }
 
-  // Reads stand behind every other matrix instruction, in quadrant 1 behind each of the first eight.
+  // A quadrant has places for matrix instructions; those of bytes take two. What stands behind one is in its gap.
+  static constexpr int kOfStep = kHalfA * kHalfB, kPlaces = 4 * kOfStep;
+  static constexpr int reads_of(int quadrant) {
+    return 4 * (quadrant == 1 || quadrant == 2 ? kHalfA : kHalfB);
+  }
+  // In quadrant 1 they are done by its end.
   static constexpr int gap_of_read(int quadrant, int r) {
-    return quadrant == 1 ? r : 2 * r;
+    return r * kPlaces / (quadrant == 1 ? 2 : 1) / reads_of(quadrant);
   }
-  // Copies stand between them; behind the last matrix instruction of a slab is the loop's branch.
-  static constexpr int gap_of_copy(int n) {
-    return n < 7 ? 2 * n + 1 : 14;
+  // Behind the last matrix instruction of a slab is the loop's branch.
+  static constexpr int gap_of_copy(int n, int count) {
+    const int gap = n * kPlaces / count + (kPlaces > count ? 1 : 0);
+    return gap < kPlaces - 2 ? gap : kPlaces - 2;
   }
+  static constexpr int kMeet = kPlaces - 2;  // of quadrant 1
   static constexpr int reads_before(int quadrant, int m) {
     int count = 0;
-    for (int r = 0; r < 8; ++r) count += gap_of_read(quadrant, r) < m;
+    for (int r = 0; r < reads_of(quadrant); ++r) count += gap_of_read(quadrant, r) < m;
     return count;
   }
   static constexpr int instructions_of_read(int quadrant) {
-    return quadrant % 2 == 0 ? (quadrant == 0 ? SlabB::kReads : SlabA::kReads)
-                             : (quadrant == 1 ? SlabA::kReads : SlabB::kReads);
+    return quadrant == 1 || quadrant == 2 ? SlabA::kReads : SlabB::kReads;
   }
-  // A quadrant has 16 places for matrix instructions; those of bytes take two.
   static constexpr bool has_product(int m) {
     return kBytes == 2 || m % 2 == 0;
   }
-  // Whether the one at m is the first that needs further reads of the quadrant before, and how many.
+  // Whether the product at m is the first that needs further reads of the quadrant before, and how many.
   static constexpr bool needs_reads(int m) {
-    return m % (kBytes == 2 ? 4 : 8) == 0;
+    return m % (kBytes == 2 ? kOfStep : 2 * kOfStep) == 0;
   }
-  static constexpr int reads_needed(int m) {
-    return kBytes == 2 ? 2 * (m / 4 + 1) : 4 * (m / 8 + 1);
+  static constexpr int reads_needed(int quadrant, int m) {
+    const int before = reads_of((quadrant + 3) % 4);
+    return kBytes == 2 ? before / 4 * (m / kOfStep + 1) : before / 2 * (m / (2 * kOfStep) + 1);
   }
   // Reads in flight that are younger than those.
   static constexpr int younger_reads(int quadrant, int m) {
+    const int before = (quadrant + 3) % 4;
     return reads_before(quadrant, m) * instructions_of_read(quadrant) +
-           (8 - reads_needed(m)) * instructions_of_read((quadrant + 3) % 4);
+           (reads_of(before) - reads_needed(quadrant, m)) * instructions_of_read(before);
   }
 
   template <int quadrant, int parity, int m>
@@ -166,59 +178,74 @@ struct MainLoop {
     constexpr int half_a = quadrant / 2,
                   half_b = quadrant == 0 || quadrant == 3 ? parity : 1 - parity;
     constexpr int number = kBytes == 2 ? m : m / 2;
-    constexpr int step = number / 4, block_a = number / 2 % 2, block_b = number % 2;
-    constexpr int sum_a = 2 * half_a + block_a, sum_b = 2 * half_b + block_b;
-    const u32x4(&of_a)[8] = a[half_a], (&of_b)[8] = b[half_b];
+    constexpr int step = number / kOfStep, block_a = number % kOfStep / kHalfB,
+                  block_b = number % kHalfB;
+    constexpr int first =
+        16 * (SlabB::kBlocks * (kHalfA * half_a + block_a) + kHalfB * half_b + block_b);
+    const u32x4(&of_a)[4 * kHalfA] = a[half_a];
+    const u32x4(&of_b)[4 * kHalfB] = b[half_b];
     if constexpr (kBytes == 2)
-      multiply<ElementA, sum_a, sum_b>(of_a[2 * step + block_a], of_b[2 * step + block_b]);
+      multiply<ElementA, first>(of_a[kHalfA * step + block_a], of_b[kHalfB * step + block_b]);
     else if constexpr (has_product(m))
-      multiply<ElementA, ElementB, sum_a, sum_b>(
-          of_a[4 * step + block_a], of_a[4 * step + 2 + block_a], of_b[4 * step + block_b],
-          of_b[4 * step + 2 + block_b]);
+      multiply<ElementA, ElementB, first>(
+          of_a[2 * kHalfA * step + block_a], of_a[2 * kHalfA * step + kHalfA + block_a],
+          of_b[2 * kHalfB * step + block_b], of_b[2 * kHalfB * step + kHalfB + block_b]);
+  }
+
+  template <int quadrant, int parity, int m>
+  FLYDSL_DEVICE void gap() {
+    each<reads_of(quadrant)>([&](auto read) {
+      constexpr int r = decltype(read)::value;
+      if constexpr (gap_of_read(quadrant, r) == m) {
+        if constexpr (quadrant == 0) read_b<1 - parity, r, parity>();
+        if constexpr (quadrant == 1) read_a<1, r>(a_now);
+        if constexpr (quadrant == 2) read_a<0, r>(a_next);
+        if constexpr (quadrant == 3) read_b<1 - parity, r, 1 - parity>();
+      }
+    });
+    slot();
+    if constexpr (quadrant == 1 && m == kMeet) barrier();
+    // Where there is room: seven other instructions fit behind a matrix instruction.
+    if constexpr (quadrant == 0 && m == kPlaces / 4 - 1) from_a.go_on();
+    if constexpr (quadrant == 0 && m == kPlaces / 2 - 1) from_b.go_on();
+    if constexpr (quadrant == 0 && m == kPlaces * 3 / 4 - 1) {
+      stage_next = after(stage_now);
+      asm volatile("" : "+s"(stage_next));
+    }
+    each<4>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (quadrant == 1 && m == kPlaces / 2 + n * kPlaces / 16)
+        a_next[n] = a_first[n] + stage_next;
+    });
+    each<SlabB::kCopies>([&](auto copy) {
+      constexpr int n = decltype(copy)::value;
+      if constexpr (quadrant == 2 && gap_of_copy(n, SlabB::kCopies) == m)
+        from_b.template copy<n>(lines_b + parity * SlabB::kBytes);
+    });
+    each<SlabA::kCopies>([&](auto copy) {
+      constexpr int n = decltype(copy)::value;
+      if constexpr (quadrant == 3 && gap_of_copy(n, SlabA::kCopies) == m)
+        from_a.template copy<n>(lines_a + stage_now);
+    });
   }
 
   template <int quadrant, int parity>
   FLYDSL_DEVICE void multiply_quadrant() {
-    each<16>([&](auto number) {
+    each<kPlaces>([&](auto number) {
       constexpr int m = decltype(number)::value;
       slot();
       // Those of quadrant 1 were waited for before the barrier.
       if constexpr (needs_reads(m) && quadrant != 2) wait_for_reads<younger_reads(quadrant, m)>();
-      if constexpr (quadrant == 1 && m == 14) {
+      if constexpr (quadrant == 1 && m == kMeet) {
         wait_for_reads<0>();
-        wait_for_younger_copies<kCopies>();
+        wait_for_younger_copies<SlabA::kCopies>();
       }
       slot();
       product<quadrant, parity, m>();
       slot();
-      each<8>([&](auto read) {
-        constexpr int r = decltype(read)::value;
-        if constexpr (gap_of_read(quadrant, r) == m) {
-          if constexpr (quadrant == 0) read_b<1 - parity, r, parity>();
-          if constexpr (quadrant == 1) read_a<1, r>(a_now);
-          if constexpr (quadrant == 2) read_a<0, r>(a_next);
-          if constexpr (quadrant == 3) read_b<1 - parity, r, 1 - parity>();
-        }
-      });
-      slot();
-      if constexpr (quadrant == 1 && m == 14) barrier();
-      // Behind matrix instructions with room: seven other instructions fit behind one.
-      if constexpr (quadrant == 0 && m == 3) from_a.go_on();
-      if constexpr (quadrant == 0 && m == 7) from_b.go_on();
-      if constexpr (quadrant == 0 && m == 11) {
-        stage_next = after(stage_now);
-        asm volatile("" : "+s"(stage_next));
-      }
-      if constexpr (quadrant == 1 && m >= 8 && m < 12) a_next[m - 8] = a_first[m - 8] + stage_next;
-      each<kCopies>([&](auto copy) {
-        constexpr int n = decltype(copy)::value;
-        if constexpr (gap_of_copy(n) != m) return;
-        if constexpr (quadrant == 2)
-          from_b.template copy<n>(lines + (kStagesA + parity) * kSlabBytes);
-        if constexpr (quadrant == 3) from_a.template copy<n>(lines + stage_now);
-      });
+      gap<quadrant, parity, m>();
     });
-    keep_hidden();
+    keep_hidden<kSums>();
     slot();
   }
 
@@ -239,18 +266,17 @@ struct MainLoop {
     const i32 slabs = length / kSlabK;
     if (FLYDSL_LIKELY(slabs > 0)) {
       from_a.begin(operand_a, slabs, wave, lane);
-      from_a.copy_all(lines);
+      from_a.copy_all(lines_a);
       from_a.go_on();
       from_b.begin(operand_b, slabs, wave, lane);
-      from_b.copy_all(lines + kStagesA * kSlabBytes);
+      from_b.copy_all(lines_b);
       from_b.go_on();
-      from_a.copy_all(lines + kSlabBytes);
+      from_a.copy_all(lines_a + SlabA::kBytes);
       from_a.go_on();
-      from_b.copy_all(lines + (kStagesA + 1) * kSlabBytes);
-      from_a.copy_all(lines + 2 * kSlabBytes);
+      from_b.copy_all(lines_b + SlabB::kBytes);
+      from_a.copy_all(lines_a + 2 * SlabA::kBytes);
     }
-    clear_sums();
-    keep_hidden();
+    clear_sums<kSums>();
   }
 
   // `slabs` complete slabs, from 1 up. Nothing is read from LDS, and no copy is in flight, afterwards in this wave.
@@ -260,11 +286,11 @@ struct MainLoop {
     stage_now = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
-    wait_for_younger_copies<3 * kCopies>();
+    wait_for_younger_copies<2 * SlabA::kCopies + SlabB::kCopies>();
     barrier();
-    each<8>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
-    each<8>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
-    wait_for_reads<8 * SlabB::kReads>();
+    each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
+    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
+    wait_for_reads<4 * kHalfB * SlabB::kReads>();
 #pragma unroll 1
     for (;;) {
       slab<0>();
@@ -279,28 +305,29 @@ struct MainLoop {
 
   // One slab of which only `left` k exist; the others count as zeros, of either operand.
   FLYDSL_DEVICE void add_some(const Operand &operand_a, const Operand &operand_b, i32 left) {
-    const lds_ptr<char> memory = (lds_ptr<char>)(__UINTPTR_TYPE__)(lines + 16 * lane);
-#pragma unroll 1
-    for (int n = 0; n < kCopies; ++n) {
-      const u32 copy = wave * kCopies + n;
-      const u32x4 of_a = SlabA::load_some(operand_a, copy, lane, left * kBytes);
-      const u32x4 of_b = SlabB::load_some(operand_b, copy, lane, left * kBytes);
-      write_b128(memory + 1024 * n, of_a);
-      write_b128(memory + kStagesA * kSlabBytes + 1024 * n, of_b);
-    }
+    fill<SlabA>(operand_a, lines_a, left);
+    fill<SlabB>(operand_b, lines_b, left);
     barrier();
-    each<8>([&](auto r) { read_a<0, decltype(r)::value>(a_first); });
-    each<8>([&](auto r) { read_a<1, decltype(r)::value>(a_first); });
-    each<8>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
-    each<8>([&](auto r) { read_b<1, decltype(r)::value, 0>(); });
+    each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_first); });
+    each<4 * kHalfA>([&](auto r) { read_a<1, decltype(r)::value>(a_first); });
+    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
+    each<4 * kHalfB>([&](auto r) { read_b<1, decltype(r)::value, 0>(); });
     wait_for_reads<0>();
     slot();
-    each<16>([&](auto m) { product<0, 0, decltype(m)::value>(); });
-    each<16>([&](auto m) { product<1, 0, decltype(m)::value>(); });
-    each<16>([&](auto m) { product<2, 0, decltype(m)::value>(); });
-    each<16>([&](auto m) { product<3, 0, decltype(m)::value>(); });
-    keep_hidden();
+    each<kPlaces>([&](auto m) { product<0, 0, decltype(m)::value>(); });
+    each<kPlaces>([&](auto m) { product<1, 0, decltype(m)::value>(); });
+    each<kPlaces>([&](auto m) { product<2, 0, decltype(m)::value>(); });
+    each<kPlaces>([&](auto m) { product<3, 0, decltype(m)::value>(); });
+    keep_hidden<kSums>();
     slot();
+  }
+  template <class Slab>
+  FLYDSL_DEVICE void fill(const Operand &operand, u32 lines, i32 left) const {
+    const lds_ptr<char> to = (lds_ptr<char>)(__UINTPTR_TYPE__)(lines + 16 * lane);
+#pragma unroll 1
+    for (int n = 0; n < Slab::kCopies; ++n)
+      write_b128(to + 1024 * n,
+                 Slab::load_some(operand, wave * Slab::kCopies + n, lane, left * kBytes));
   }
 
   // The sums of the tile over k < `length`, as begin() was told. All waves have done with LDS afterwards.

@@ -1,5 +1,5 @@
-// A slab of one operand: 256 rows of A, or columns of B (both are "rows" here), and 128 bytes of K, as they lie in LDS. How memory is
-// read, what is copied where, and the addresses of fragments.
+// A slab of one operand: rows of A, or columns of B (both are "rows" here), and 128 bytes of K, as they lie in LDS. How memory is read,
+// what is copied where, and the addresses of fragments.
 #pragma once
 
 #include "common/lanes.hip.h"
@@ -8,11 +8,8 @@
 
 namespace flydsl::kernels::matmul {
 
-constexpr int kTileRows = 256;  // of either operand
-constexpr int kWaves = 4;       // 2 x 2, of 128 x 128 each
-constexpr int kSlabBytes = 32768;
+constexpr int kWaves = 4;  // 2 x 2: each has half of the rows of either operand
 constexpr int kSlabKBytes = 128;
-constexpr int kCopies = kSlabBytes / kWaves / 1024;  // of a wave, for one slab
 
 // Which of an operand's two dimensions is contiguous.
 enum class Order { k, rows };
@@ -25,15 +22,22 @@ struct Operand {
 };
 
 // Chunks of 16 bytes are moved around inside a line by an exclusive or, so that no read of a fragment finds two lanes at one bank.
-template <Order order>
+template <Order order, int rows>
 struct Slab;
+
+template <int rows>
+struct SlabSize {
+  static_assert(rows == 256 || rows == 128);
+  static constexpr int kBytes = rows * kSlabKBytes;
+  static constexpr int kCopies = kBytes / kWaves / 1024;  // of a wave
+  static constexpr int kBlocks = rows / 2 / 32;           // of 32 rows, of a wave
+};
 
 // Lines of 128 bytes of K, of elements of any size; all banks hold two. A read takes lines 0 .. 31 of a block at chunk
 // 2 step + lane / 32.
-template <>
-struct Slab<Order::k> {
-  static constexpr int kReads = 1;      // instructions a fragment
-  static constexpr int kAddresses = 4;  // registers
+template <int rows>
+struct Slab<Order::k, rows> : SlabSize<rows> {
+  static constexpr int kReads = 1;  // instructions a fragment
   static FLYDSL_DEVICE u32 moved(u32 row, u32 chunk) { return chunk ^ (row >> 1 & 7); }
 
   struct Place {
@@ -63,13 +67,13 @@ struct Slab<Order::k> {
     return result;
   }
 
-  // Address `n` of those from which the fragments of rows 128 half .. are read.
-  static FLYDSL_DEVICE u32 address(int n, u32 half, u32 lane) {
+  // Address `n` of four from which the fragments of rows `first` .. are read.
+  static FLYDSL_DEVICE u32 address(int n, u32 first, u32 lane) {
     const u32 row = lane % 32;
-    return (128 * half + row) * 128 + 16 * moved(row, lane / 32 + 2 * static_cast<u32>(n));
+    return (first + row) * 128 + 16 * moved(row, lane / 32 + 2 * static_cast<u32>(n));
   }
   template <int block, int step>
-  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[kAddresses], auto base) {
+  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[4], auto base) {
     u32x4 result;
     asm volatile("ds_read_b128 %0, %1 offset:%2"
                  : "=v"(result)
@@ -78,19 +82,20 @@ struct Slab<Order::k> {
   }
 };
 
-// Lines of 256 rows of 16 bits: 512 bytes. A transposing read takes 32 rows of four lines at once, which must not share banks.
-template <>
-struct Slab<Order::rows> {
+// Lines of all rows, of 16 bits. A transposing read takes 32 rows of four lines at once, which must not share banks.
+template <int rows>
+struct Slab<Order::rows, rows> : SlabSize<rows> {
   static constexpr int kReads = 2;
-  static constexpr int kAddresses = 4;
+  static constexpr int kLineBytes = 2 * rows;
+  static constexpr u32 kLanes = rows / 8;  // of a line
   static FLYDSL_DEVICE u32 moved(u32 k, u32 chunk) { return chunk ^ (k & 3) << 2; }
 
   struct Place {
     u32 row, k;  // of 8 rows
   };
   static FLYDSL_DEVICE Place place(u32 copy, u32 lane) {
-    const u32 k = 2 * copy + lane / 32;
-    return {8 * moved(k, lane % 32), k};
+    const u32 k = 64 / kLanes * copy + lane / kLanes;
+    return {8 * moved(k, lane % kLanes), k};
   }
   static FLYDSL_DEVICE u32 offset(const Operand &from, u32 copy, u32 lane) {
     const Place at = place(copy, lane);
@@ -105,20 +110,20 @@ struct Slab<Order::rows> {
     return load_16_bytes(from.first + offset(from, copy, lane));
   }
 
-  static FLYDSL_DEVICE u32 address(int n, u32 half, u32 lane) {
+  static FLYDSL_DEVICE u32 address(int n, u32 first, u32 lane) {
     const u32 k = lane % 16 / 4 + 8 * (lane / 32);
-    const u32 row = 128 * half + 32 * static_cast<u32>(n) + 16 * (lane / 16 % 2) + 4 * (lane % 4);
-    return k * 512 + 16 * moved(k, row / 8) + 2 * (row % 8);
+    const u32 row = first + 32 * static_cast<u32>(n) + 16 * (lane / 16 % 2) + 4 * (lane % 4);
+    return k * kLineBytes + 16 * moved(k, row / 8) + 2 * (row % 8);
   }
   template <int block, int step>
-  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[kAddresses], auto base) {
+  static FLYDSL_DEVICE u32x4 read(const u32 (&address)[4], auto base) {
     u32x2 low, high;
     asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
                  : "=v"(low)
-                 : "v"(address[block]), "n"(decltype(base)::value + 8192 * step));
+                 : "v"(address[block]), "n"(decltype(base)::value + 16 * kLineBytes * step));
     asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2"
                  : "=v"(high)
-                 : "v"(address[block]), "n"(decltype(base)::value + 8192 * step + 2048));
+                 : "v"(address[block]), "n"(decltype(base)::value + (16 * step + 4) * kLineBytes));
     return u32x4{low[0], low[1], high[0], high[1]};
   }
 };
