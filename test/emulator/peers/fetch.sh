@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fetches one family of third-party wheels from PyPI and makes its code objects under DIR. Does nothing when they are there.
-#   fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|flydsl, or one of Triton's attention families with _sweep after it
-# No test needs the sweeps, which are what an autotuner would try (350, 500 and 200 compilations, 10, 13 and 5 minutes of a core): tables do.
+#   fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|triton_gemm|flydsl, or one of the last five with _sweep after it
+# No test needs the sweeps, which are what an autotuner would try (350, 500, 200, 350 and 190 compilations, 10, 13, 5, 6 and 8 minutes of a core): tables do.
 # PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
 # PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
 # FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77
@@ -17,7 +17,7 @@ aiter_members=('fmha_v3_fwd/*.co' 'fmha_v3_bwd/*.co' 'bf16gemm/*.co' 'f4gemm/*.c
 aiter_members=("${aiter_members[@]/#/aiter_meta/hsa/gfx950/}")
 
 if [ $# != 2 ]; then
-  echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|flydsl, with _sweep after one of the attention families" >&2
+  echo "usage: fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|triton_gemm|flydsl, with _sweep after one of the last five" >&2
   exit 2
 fi
 family=$2
@@ -27,7 +27,8 @@ case $family in
   triton_attention | triton_attention_sweep) sources="compile_triton_attention triton_attention triton_decode triton_offline" ;;
   triton_features | triton_features_sweep) sources="compile_triton_features triton_features triton_attention triton_offline" ;;
   triton_backward | triton_backward_sweep) sources="compile_triton_backward triton_backward triton_offline" ;;
-  flydsl) sources="wheel_members compile_flydsl torch_stub" ;;
+  triton_gemm | triton_gemm_sweep) sources="compile_triton_gemm triton_gemm triton_offline" ;;
+  flydsl | flydsl_sweep) sources="wheel_members compile_flydsl torch_stub" ;;
   *) echo "fetch.sh: no family '$family'" >&2; exit 2 ;;
 esac
 if [ "${FLYDSL_AOT_SKIP_PEERS-}" = 1 ]; then
@@ -82,30 +83,35 @@ triton() {
   "$python" "$here/fetch/compile_triton.py" "$dir/triton"
 }
 
-attention() {  # attention FAMILY few|sweep
+compiled() {  # compiled FAMILY few|sweep
   locked install triton "triton==$triton_version"
   "$python" "$here/fetch/compile_$1.py" "$dir/$family" "$2"
 }
 
-triton_attention() { attention triton_attention few; }
-triton_attention_sweep() { attention triton_attention sweep; }
-triton_features() { attention triton_features few; }
-triton_features_sweep() { attention triton_features sweep; }
-triton_backward() { attention triton_backward few; }
-triton_backward_sweep() { attention triton_backward sweep; }
+triton_attention() { compiled triton_attention few; }
+triton_attention_sweep() { compiled triton_attention sweep; }
+triton_features() { compiled triton_features few; }
+triton_features_sweep() { compiled triton_features sweep; }
+triton_backward() { compiled triton_backward few; }
+triton_backward_sweep() { compiled triton_backward sweep; }
+triton_gemm() { compiled triton_gemm few; }
+triton_gemm_sweep() { compiled triton_gemm sweep; }
 
 # FlyDSL links with the ld.lld of a ROCm folder and with two bitcode libraries of ROCm's, which Triton's wheel also holds.
-flydsl() {
+flydsl_compiled() {  # flydsl_compiled few|sweep
   local lld
   lld=${LLD:-$(command -v ld.lld-22)}
   locked install flydsl "flydsl==$flydsl_version"
-  members torch "torch==$torch_version" "$dir/torch" 'torch/_native/*' 'torch/_inductor/kernel/vendored_templates/flydsl/*'
+  members torch "torch==$torch_version" "$dir/torch" 'torch/_native/*' 'torch/_inductor/kernel/vendored_templates/flydsl/*' \
+    torch/_inductor/heuristics/template/flydsl.py
   members triton "triton==$triton_version" "$dir/bitcode" "$bitcode/ockl.bc" "$bitcode/ocml.bc"
   mkdir -p "$dir/rocm/llvm/bin" "$dir/rocm/amdgcn"
   ln -sfn "$lld" "$dir/rocm/llvm/bin/ld.lld"
   ln -sfn "$dir/bitcode/$bitcode" "$dir/rocm/amdgcn/bitcode"
-  ROCM_PATH=$dir/rocm "$python" "$here/fetch/compile_flydsl.py" "$dir/torch" "$dir/flydsl"
+  ROCM_PATH=$dir/rocm "$python" "$here/fetch/compile_flydsl.py" "$dir/torch" "$dir/$family" "$1"
 }
+flydsl() { flydsl_compiled few; }
+flydsl_sweep() { flydsl_compiled sweep; }
 
 locked make_venv
 # What the objects depend on.

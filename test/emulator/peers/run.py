@@ -15,7 +15,7 @@ from launch import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = {"aiter": ("aiter_forward", "aiter_backward", "aiter_gemm", "aiter_mla"), "triton": ("triton_objects",),
-           "triton_attention": ("triton_attention",), "triton_features": ("triton_features",), "triton_backward": ("triton_backward",),
+           "triton_attention": ("triton_attention",), "triton_features": ("triton_features",), "triton_backward": ("triton_backward",), "triton_gemm": ("triton_gemm",),
            "flydsl": ("flydsl_objects",)}
 
 

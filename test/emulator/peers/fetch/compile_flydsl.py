@@ -1,11 +1,13 @@
 """Compiles PyTorch's FlyDSL kernels for gfx950: <name>.co and flydsl.json (symbol, compile-time parameters).
 
-usage: compile_flydsl.py <folder holding the torch wheel's sources> <output folder>
+usage: compile_flydsl.py <folder holding the torch wheel's sources> <output folder> few|sweep
+`few` are those that the tests run; `sweep` are the matrix products in all configurations that PyTorch's autotuner tries by default.
 Needs the `flydsl` wheel and a ROCM_PATH with llvm/bin/ld.lld and amdgcn/bitcode; no device and no torch (torch_stub.py).
-One process a core; each compiles its share of CASES.
+One process a core; each compiles its share of the cases.
 """
 import contextlib
 import io
+import itertools
 import json
 import multiprocessing
 import os
@@ -33,7 +35,7 @@ def grouped_case(name, dtype, config):
     return name, "grouped_gemm", dict(configuration(config), dtype=dtype)
 
 
-CASES = [
+FEW = [
     *((f"rmsnorm_{dtype}_{n}", "rmsnorm", dict(dtype=dtype, n=n))
       for dtype, n in (("bf16", 4096), ("f16", 8192), ("f32", 12288), ("bf16", 4100), ("f16", 24576))),
     *((f"topk_register_{n}_{k}", "topk_register", dict(n=n, k=k, block=128)) for n, k in ((1024, 4), (2048, 8), (8192, 16), (1024, 2))),
@@ -59,6 +61,34 @@ CASES = [
        dict(k=512, n=256, e=4, block_r=r, block_c=c, persistent=persistent, block=256))
       for r, c, persistent in ((64, 128, True), (256, 256, False))),
 ]
+# (K, N, groups), which are compiled into the MXFP8 kernel: those of benchmarks/grouped_gemm.txt.
+MXFP8_GROUPED = []
+
+
+def name_of(dtype, layout, config):
+    interleaved = "hti_" if config[-1] else ""
+    return f"{dtype}_{interleaved}{layout}_" + "_".join(map(str, config[:-1]))
+
+
+def sweep():
+    from torch._inductor.heuristics.template import flydsl as lists
+
+    def in_order(found):
+        return [tuple(getattr(config, key.upper()) for key in GEMM) for config in found]
+
+    for layout in ("nn", "nt"):
+        for config in in_order(lists.get_default_gemm_configs()):
+            yield gemm_case(f"gemm_{name_of('bf16', layout, config)}", "bf16", config, b_t=layout == "nt")
+    for dtype in ("mxfp8", "mxfp4"):
+        for config in in_order(lists._get_mxfp_candidates(dtype, False)):
+            yield gemm_case(f"gemm_{name_of(dtype, 'nt', config)}", dtype, config, b_t=True)
+    for config in in_order(lists.get_default_grouped_gemm_configs()):
+        yield grouped_case(f"grouped_{name_of('bf16', 'nn', config)}", "bf16", config)
+    for (k, n, groups), rows, columns, persistent in itertools.product(MXFP8_GROUPED, (64, 128, 256), (128, 256), (False, True)):
+        yield (f"grouped_mxfp8_k{k}_n{n}_e{groups}_{rows}x{columns}_{'persistent' if persistent else 'single'}", "grouped_mxfp8",
+               dict(k=k, n=n, e=groups, block_r=rows, block_c=columns, persistent=persistent, block=256))
+
+
 TARGET = ("gfx950", "rocm", 0)
 
 
@@ -174,6 +204,10 @@ def compile_case(item):
     return name, dict(parameters, op=op, symbol=stages.name, signature=signature)
 
 
+def swept():
+    return list(sweep())
+
+
 def start_worker(sources, temporary):
     """FlyDSL reads its environment when it is imported: each worker sets its own before that."""
     os.environ |= dict(COMPILE_ONLY="1", ARCH="gfx950", FLYDSL_GPU_ARCH="gfx950", FLYDSL_DUMP_IR="1", FLYDSL_RUNTIME_ENABLE_CACHE="0",
@@ -187,7 +221,8 @@ def main():
     os.environ["PEERS_OUTPUT"] = str(folder)
     with tempfile.TemporaryDirectory(prefix="flydsl-dump-") as temporary:
         with multiprocessing.get_context("fork").Pool(initializer=start_worker, initargs=(sources, temporary)) as pool:
-            index = dict(pool.map(compile_case, CASES, chunksize=1))
+            cases = FEW if sys.argv[3] == "few" else pool.apply(swept)
+            index = dict(pool.map(compile_case, cases, chunksize=1))
     (folder / "flydsl.json").write_text(json.dumps(index, indent=1))
 
 

@@ -56,8 +56,8 @@ def install(root):
     torch.version = types.SimpleNamespace(hip=None)
     sys.modules["torch"] = torch
     for package in ("_native", "_native.ops", "_native.ops.norm", "_native.ops.topk", "_native.flydsl", "_inductor",
-                    "_inductor.runtime", "_inductor.kernel", "_inductor.kernel.vendored_templates",
-                    "_inductor.kernel.vendored_templates.flydsl", "_inductor.kernel.vendored_templates.flydsl.kernels"):
+                    "_inductor.runtime", "_inductor.heuristics", "_inductor.heuristics.template", "_inductor.kernel",
+                    "_inductor.kernel.vendored_templates", "_inductor.kernel.vendored_templates.flydsl"):
         module = types.ModuleType("torch." + package)
         module.__path__ = [str(pathlib.Path(root) / "torch" / package.replace(".", "/"))]
         sys.modules["torch." + package] = module
@@ -70,4 +70,6 @@ def install(root):
     cache = types.ModuleType("torch._inductor.runtime.flydsl_cache")
     cache.run_cached_flydsl = None
     sys.modules["torch._inductor.runtime.flydsl_cache"] = cache
+    config = types.ModuleType("torch._inductor.config")
+    sys.modules["torch._inductor.config"] = sys.modules["torch._inductor"].config = config
     return torch

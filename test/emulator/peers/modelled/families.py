@@ -5,7 +5,12 @@ def with_feature(problem):
     return problem.get("features", "none") != "none"
 
 
+PRODUCTS = ("gemm", "grouped_gemm", "scaled_gemm")
+
+
 def families(operator, peer, problem):
+    if operator in PRODUCTS:
+        return dict(aiter=("aiter",), triton=("triton_gemm",), flydsl=("flydsl",))[peer]
     if peer == "triton" and operator == "attention_backward":
         return ("triton_backward",)
     if peer == "triton":

@@ -1,5 +1,5 @@
 """Which kernels a peer has for an operator's problem: {name: a function of hip that launches it}, or a list of such, one for each launch."""
-from modelled import aiter, aiter_backward, flydsl, triton, triton_backward, triton_features
+from modelled import aiter, aiter_backward, flydsl, products, triton, triton_backward, triton_features
 from modelled.families import with_feature
 from modelled.tensors import Unsupported
 
@@ -57,7 +57,7 @@ def others(operator):
 
 
 OPERATORS = dict(attention_forward=attention_forward, attention_decode=attention_decode, attention_backward=attention_backward,
-                 gemm=others("gemm"), rms_norm=others("rms_norm"), topk=others("topk"))
+                 gemm=products.gemm, grouped_gemm=products.grouped_gemm, scaled_gemm=products.scaled_gemm, rms_norm=others("rms_norm"), topk=others("topk"))
 
 
 def launchers(objects, operator, peer, problem):

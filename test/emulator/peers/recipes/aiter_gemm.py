@@ -8,16 +8,20 @@ from launch.recipe import Recipe, ceil
 from recipes.aiter_tensors import HSA
 
 
+def launch_bf16gemm(hip, path, m, n, k, d, a, b, split):
+    """D (m, n) = A (m, k) B (n, k)^T; the parts of a split K are added to D."""
+    tile = int(path.name.split("_")[3].split("x")[0])
+    hip.load(path).launch_named((n // 64, ceil(m, tile), split), (256,), dict(
+        D=d, A=a, B=b, alpha=1.0, beta=0.0, strideC0=n * 4, strideA0=k * 2, strideB0=k * 2, Mdim=m, Ndim=n, Kdim=k, splitk=split))
+
+
 def bf16gemm(path, m, n, k, split):
     def run(hip):
         rng = np.random.default_rng(3)
-        tile = int(path.name.split("_")[3].split("x")[0])
         a, ae = formats.random_floats(rng, (m, k), "bf16")
         b, be = formats.random_floats(rng, (n, k), "bf16")
-        d = hip.buffer(np.zeros((m, n), np.float32))  # the parts of a split K are added to it
-        hip.load(path).launch_named((n // 64, ceil(m, tile), split), (256,), dict(
-            D=d, A=hip.buffer(a), B=hip.buffer(b), alpha=1.0, beta=0.0, strideC0=n * 4, strideA0=k * 2, strideB0=k * 2, Mdim=m, Ndim=n,
-            Kdim=k, splitk=split))
+        d = hip.buffer(np.zeros((m, n), np.float32))
+        launch_bf16gemm(hip, path, m, n, k, d, hip.buffer(a), hip.buffer(b), split)
         return [judge.close("D", d.read(), ae @ be.T, 1e-6)]  # products of bf16 are exact in FP32; only sums round
 
     return run
@@ -51,8 +55,7 @@ def f4gemm(path, m, n, k, log2_split=0):
         a, b = rng.integers(0, 16, (m, k)).astype(np.uint8), rng.integers(0, 16, (n, k)).astype(np.uint8)
         sa, sb = (rng.integers(120, 134, (rows, k // 32)).astype(np.uint8) for rows in (m, n))
         ae, be = (formats.decode(codes, "e2m1") * np.repeat(formats.e8m0(scales), 32, 1) for codes, scales in ((a, sa), (b, sb)))
-        # noBpreShuffle describes D with num_records = -16 and stores whole tiles.
-        padding = 32 if shuffle else tile_m
+        padding = padding_of(path)
         rows = ceil(m, padding) * padding
         # The parts of a split K are added to D.
         d = hip.buffer(np.zeros((rows, n), np.uint16) if log2_split else np.full((rows, n), 0xA5A5, np.uint16))
@@ -68,6 +71,11 @@ def f4gemm(path, m, n, k, log2_split=0):
         return [judge.close("D", formats.values(d.read()[:m], "bf16"), ae @ be.T, 8e-3 if log2_split else 4e-3)]
 
     return run
+
+
+def padding_of(path):
+    """D has a multiple of it rows: noBpreShuffle describes D with num_records = -16 and stores whole tiles."""
+    return 32 if "noBpreShuffle" not in path.name else next(tile_of(path))
 
 
 def tile_of(path):

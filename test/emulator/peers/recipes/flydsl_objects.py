@@ -3,7 +3,6 @@
 A tensor argument is its pointer, then, if its layout is dynamic, the extents as i32 and the strides but the unit one as i64.
 """
 import json
-import pathlib
 import struct
 
 import numpy as np
@@ -94,6 +93,12 @@ def gemm(path, info, hip):
     return [judge.close("C", formats.values(c.read(), out_kind), want, {"bf16": 3e-3, "f16": 5e-4}[out_kind])]
 
 
+def launch_grouped_gemm(path, info, hip, programs, groups, m, n, k, c, a, b, ends):
+    """Rows of group g of C (m, n) = its rows of A (m, k) times B[g] (k, n); any number of programs does all of it."""
+    load(path, info, hip).launch_params((programs,), (info["block"],), [
+        *tensor(c, (m, n), (n,)), *tensor(a, (m, k), (k,)), *tensor(b, (groups, k, n), (k * n, n)), *tensor(ends, (groups,)), *ints(groups, n, k)])
+
+
 def grouped_gemm(path, info, hip):
     rng = np.random.default_rng(8)
     kind = info["dtype"]
@@ -102,15 +107,26 @@ def grouped_gemm(path, info, hip):
     (a, ae), (b, be) = formats.random_floats(rng, (m, k), kind), formats.random_floats(rng, (groups, k, n), kind)
     c = hip.buffer(formats.STORAGE[kind], (m, n))
     poison = formats.values(c.read(), kind)
-    load(path, info, hip).launch_params((3,), (info["block"],), [
-        *tensor(c, (m, n), (n,)), *tensor(hip.buffer(a), (m, k), (k,)), *tensor(hip.buffer(b), (groups, k, n), (k * n, n)),
-        *tensor(hip.buffer(ends), (groups,)), *ints(groups, n, k)])
+    launch_grouped_gemm(path, info, hip, 3, groups, m, n, k, c, hip.buffer(a), hip.buffer(b), hip.buffer(ends))
     got = formats.values(c.read(), kind)
     found = [judge.equal("rows past the end", got[ends[-1]:], poison[ends[-1]:])]
     for g, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
         if last > first:
             found.append(judge.close(f"group {g}", got[first:last], ae[first:last] @ be[g], {"bf16": 3e-3, "f16": 5e-4}[kind]))
     return found
+
+
+def grouped_mxfp8_tiles(info, m):
+    """As many tiles as there can be, however the rows are shared out."""
+    nonempty = min(info["e"], m)
+    return (nonempty + (m - nonempty) // info["block_r"]) * ceil(info["n"], info["block_c"])
+
+
+def launch_grouped_mxfp8(path, info, hip, programs, m, c, a, b, scales_a, scales_b, ends):
+    n, k, groups = info["n"], info["k"], info["e"]
+    load(path, info, hip).launch_params((programs,), (info["block"],), [
+        *tensor(a, (m * k,)), *tensor(b, (groups * n * k,)), *tensor(c, (m * n,)), *tensor(scales_a, (m * k // 32,)),
+        *tensor(scales_b, (groups * n * k // 32,)), *tensor(ends, (groups,)), *ints(ceil(n, info["block_c"]), m, n)])
 
 
 def grouped_mxfp8(path, info, hip):
@@ -122,13 +138,8 @@ def grouped_mxfp8(path, info, hip):
     b, be, sb = operand(rng, groups * n, k, "mxfp8")
     c = hip.buffer(np.uint16, (m, n))
     poison = c.read()
-    columns = ceil(n, info["block_c"])
-    nonempty = min(groups, m)
-    grid = 3 if info["persistent"] else (nonempty + (m - nonempty) // info["block_r"]) * columns
-    load(path, info, hip).launch_params((grid,), (info["block"],), [
-        *tensor(hip.buffer(a), (m * k,)), *tensor(hip.buffer(b), (groups * n * k,)), *tensor(c, (m * n,)),
-        *tensor(hip.buffer(sa), (m * k // 32,)), *tensor(hip.buffer(sb), (groups * n * k // 32,)), *tensor(hip.buffer(ends), (groups,)),
-        *ints(columns, m, n)])
+    programs = 3 if info["persistent"] else grouped_mxfp8_tiles(info, m)
+    launch_grouped_mxfp8(path, info, hip, programs, m, c, *(hip.buffer(x) for x in (a, b, sa, sb, ends)))
     got = c.read()
     found = [judge.equal("rows past the end", got[ends[-1]:], poison[ends[-1]:])]
     be = be.reshape(groups, n, k)
@@ -143,7 +154,9 @@ RUNS = {"rmsnorm": rmsnorm, "topk_register": topk, "topk_radix": topk, "gemm": g
 
 
 def recipes(folder):
-    folder = pathlib.Path(folder)
-    for name, info in json.loads((folder / "flydsl.json").read_text()).items():
-        yield Recipe(f"flydsl/{name}", f"flydsl/{info['op']}", "gfx950",
-                     lambda hip, name=name, info=info: RUNS[info["op"]](folder / f"{name}.co", info, hip))
+    for where in (folder, folder.with_name("flydsl_sweep")):
+        if not (where / "flydsl.json").is_file():
+            continue
+        for name, info in json.loads((where / "flydsl.json").read_text()).items():
+            yield Recipe(f"{where.name}/{name}", f"{where.name}/{info['op']}", "gfx950",
+                         lambda hip, path=where / f"{name}.co", info=info: RUNS[info["op"]](path, info, hip))
