@@ -134,6 +134,13 @@ inline flydsl_aot_rms_norm_params rms_norm_params() {
   return params;
 }
 
+// Zeroed, with struct_size set.
+inline flydsl_aot_grouped_gemm_params grouped_gemm_params() {
+  flydsl_aot_grouped_gemm_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
 struct Candidate {
   std::string kernel;
   std::string backend;
@@ -248,6 +255,25 @@ class Library {
   Status rms_norm_explain(const flydsl_aot_rms_norm_params &params,
                           std::vector<Candidate> *candidates) const {
     return flydsl_aot_rms_norm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status grouped_gemm(const flydsl_aot_grouped_gemm_params &params, void *stream) const {
+    return flydsl_aot_grouped_gemm(handle_, &params, stream);
+  }
+  Status grouped_gemm_prefetch(const flydsl_aot_grouped_gemm_params &params) const {
+    return flydsl_aot_grouped_gemm_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status grouped_gemm_query(const flydsl_aot_grouped_gemm_params &params,
+                            flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_grouped_gemm_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status grouped_gemm_explain(const flydsl_aot_grouped_gemm_params &params,
+                              std::vector<Candidate> *candidates) const {
+    return flydsl_aot_grouped_gemm_explain(handle_, &params, &Library::collect, candidates);
   }
 
  private:

@@ -130,6 +130,17 @@ FIELD(flydsl_aot_attention_backward_params, dropout_offset_device, 2544);
 FIELD(flydsl_aot_attention_backward_params, dbias, 2552);
 FIELD(flydsl_aot_attention_backward_params, dsinks, 2696);
 
+SIZE(flydsl_aot_grouped_gemm_params, 744);
+FIELD(flydsl_aot_grouped_gemm_params, struct_size, 0);
+FIELD(flydsl_aot_grouped_gemm_params, reserved, 4);
+FIELD(flydsl_aot_grouped_gemm_params, a, 8);
+FIELD(flydsl_aot_grouped_gemm_params, b, 152);
+FIELD(flydsl_aot_grouped_gemm_params, d, 296);
+FIELD(flydsl_aot_grouped_gemm_params, offsets, 440);
+FIELD(flydsl_aot_grouped_gemm_params, bias, 584);
+FIELD(flydsl_aot_grouped_gemm_params, workspace, 728);
+FIELD(flydsl_aot_grouped_gemm_params, workspace_bytes, 736);
+
 SIZE(flydsl_aot_attention_decode_params, 1648);
 FIELD(flydsl_aot_attention_decode_params, struct_size, 0);
 FIELD(flydsl_aot_attention_decode_params, scale, 4);
@@ -269,6 +280,7 @@ static void check_null(void) {
   flydsl_aot_attention_forward_params params;
   flydsl_aot_attention_decode_params decode;
   flydsl_aot_attention_backward_params backward;
+  flydsl_aot_grouped_gemm_params grouped;
   flydsl_aot_rms_norm_params rms_norm;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
@@ -279,6 +291,7 @@ static void check_null(void) {
   memset(&params, 0, sizeof params);
   memset(&decode, 0, sizeof decode);
   memset(&backward, 0, sizeof backward);
+  memset(&grouped, 0, sizeof grouped);
   memset(&rms_norm, 0, sizeof rms_norm);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
@@ -286,6 +299,7 @@ static void check_null(void) {
   params.struct_size = sizeof params;
   decode.struct_size = sizeof decode;
   backward.struct_size = sizeof backward;
+  grouped.struct_size = sizeof grouped;
   rms_norm.struct_size = sizeof rms_norm;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
@@ -314,6 +328,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
   REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));
   REFUSES(flydsl_aot_rms_norm(NULL, &rms_norm, NULL));
+  REFUSES(flydsl_aot_grouped_gemm_query(NULL, &grouped, &result));
+  REFUSES(flydsl_aot_grouped_gemm_explain(NULL, &grouped, NULL, NULL));
+  REFUSES(flydsl_aot_grouped_gemm_prefetch(NULL, &grouped));
+  REFUSES(flydsl_aot_grouped_gemm(NULL, &grouped, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));

@@ -9,6 +9,7 @@
 #include "tools/verify/attention_decode_fuzz.h"
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/rms_norm_verify.h"
+#include "tools/verify/grouped_gemm_verify.h"
 #include "tools/verify/shipped_cases.h"
 
 namespace flydsl::verify {
@@ -53,9 +54,22 @@ const AttentionOperator &rms_norm_cases() {
   return op;
 }
 
+ReadCase read_grouped_gemm(const std::string &line, uint64_t added_seed) {
+  GroupedGemmSpec spec = parse_grouped_gemm_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_grouped_gemm_case(handle, spec); }};
+}
+
+const AttentionOperator &grouped_gemm_cases() {
+  static const AttentionOperator op = {"grouped_gemm", kGroupedGemmCases, fuzz_grouped_gemm_line,
+                                       read_grouped_gemm};
+  return op;
+}
+
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
-      &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(),
+      &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
       &rms_norm_cases()};
   return operators;
 }

@@ -1,0 +1,70 @@
+"""grouped_gemm: kernel arguments, functional key and instances."""
+
+from .attention_arguments import strides
+from .model import DTYPES, Argument, Instance, KeyField, Operator, Table
+
+_DTYPE = "flydsl_aot_dtype"
+
+_ARGUMENTS = (
+    Argument("const void *", "a"),
+    *strides("a", "gmk", "elements; 0 of an axis that a has not"),
+    Argument("const void *", "b"),
+    *strides("b", "gkn"),
+    Argument("void *", "d"),
+    *strides("d", "gmn"),
+    Argument("const void *", "bias", "null: none"),
+    *strides("bias", "gn"),
+    Argument("const void *", "offsets", "int32_t or int64_t; unused where axis is none"),
+    *strides("offsets", "g"),
+    Argument("uint32_t", "offsets_wide", "1: int64_t"),
+    Argument("uint32_t", "axis", "that the groups share: kernels/grouped_gemm/groups.hip.h"),
+    Argument("uint32_t", "d_dtype", _DTYPE),
+    Argument("uint32_t", "bias_dtype", _DTYPE),
+    Argument("uint32_t", "groups"),
+    Argument("int32_t", "m", "of all groups if they share it, as n and k"),
+    Argument("int32_t", "n"),
+    Argument("int32_t", "k"),
+    Argument("uint32_t", "workers", "work-groups that share the tiles"),
+)
+
+_KEY_FIELDS = (
+    KeyField("dtype", 0, 8, "flydsl_aot_dtype of a and b"),
+    KeyField("tile", 8, 8, "_TILES; 0 for the general instance"),
+    KeyField("layout", 16, 2, "_LAYOUTS; 0 for the general instance"),
+)
+
+_AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
+_SIZES = (0, 1 << 30)
+
+
+def _general(dtype):
+    return Instance(
+        name=f"grouped_gemm_{dtype}_general_m128n128",
+        header="grouped_gemm/grouped_gemm_general.hip.h",
+        entry=f"grouped::grouped_gemm_general<{dtype}>",
+        key=(("dtype", DTYPES[dtype]),),
+        preference=0,
+        align_bytes=1,
+        block=(256, 1, 1),
+        tile=(128, 128, 2),
+        lds_dynamic_bytes=0,
+        waves_per_simd=2,
+        seq_q=_SIZES,
+        seq_k=_SIZES,
+    )
+
+
+def _instances(arch):
+    if arch != "gfx950":  # 32x32x16 matrix instructions
+        return ()
+    return tuple(_general(dtype) for dtype in DTYPES)
+
+
+OPERATOR = Operator(
+    name="grouped_gemm",
+    grid_rule="persistent",
+    arguments=_ARGUMENTS,
+    key_fields=_KEY_FIELDS,
+    instances=_instances,
+    tables=(Table("axes", "X(none, rows, columns, k): values of axis.", (tuple(_AXES.values()),)),),
+)

@@ -1,0 +1,178 @@
+// grouped_gemm for everything the header allows: any strides and alignments, any of the axes.
+//
+// Tiles of 128 x 128, four waves 2 x 2 of 64 x 64 sums each. A slab of 32 k of both operands waits in registers while the one before
+// it is multiplied out of LDS, where lines are 32 k and 16 bytes apart.
+#pragma once
+
+#include "common/lds.hip.h"
+#include "common/memory.hip.h"
+#include "common/mfma.hip.h"
+#include "common/reals.hip.h"
+#include "grouped_gemm/tiles.hip.h"
+
+namespace flydsl::kernels::grouped {
+
+constexpr u32 kGeneralTile = 128;
+constexpr i32 kGeneralSlab = 32;                   // of k
+constexpr u32 kLineBytes = 2 * kGeneralSlab + 16;  // conflict-free reads of 16 bytes
+constexpr int kChunks = kGeneralSlab / 16;         // of 8 k, of a thread
+constexpr u32 kOperandBytes = kGeneralTile * kLineBytes;
+
+// What a thread carries of one operand's slabs: half a line. Rows are those of A, columns of B.
+struct Carrier {
+  global_ptr<const char> line;  // at k = 0 of the tile
+  i64 k_stride;                 // bytes
+  i32 length;                   // of k
+  i32 first;                    // of a slab
+  u32x4 held[kChunks];
+
+  FLYDSL_DEVICE Carrier(const void *from, i64 row_stride, i64 k_stride_elements, i64 offset,
+                        i32 rows, i32 length, u32 thread)
+      : k_stride(2 * k_stride_elements),
+        length(length),
+        first(thread / kGeneralTile * (kGeneralSlab / 2)) {
+    const i32 row = static_cast<i32>(thread % kGeneralTile);
+    // Rows beyond the last are computed and not stored.
+    line = (global_ptr<const char>)from + 2 * (offset + (row < rows ? row : rows - 1) * row_stride);
+  }
+
+  FLYDSL_DEVICE void load(i32 slab) {
+    const i32 k = slab + first;
+    const global_ptr<const char> at = line + k * k_stride;
+    if (k_stride == 2 && k + kGeneralSlab / 2 <= length) {
+#pragma unroll
+      for (int n = 0; n < kChunks; ++n) held[n] = load_16_bytes(at + 16 * n);
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < kChunks; ++n) {
+#pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        const i32 pair = 8 * n + 2 * word;
+        const u32 low = k + pair < length ? *(global_ptr<const u16>)(at + pair * k_stride) : 0;
+        const u32 high =
+            k + pair + 1 < length ? *(global_ptr<const u16>)(at + (pair + 1) * k_stride) : 0;
+        held[n][word] = low | high << 16;
+      }
+    }
+  }
+  FLYDSL_DEVICE void store(lds_ptr<char> operand, u32 thread) const {
+    const lds_ptr<char> to = operand + thread % kGeneralTile * kLineBytes + 2 * first;
+#pragma unroll
+    for (int n = 0; n < kChunks; ++n) write_b128(to + 16 * n, held[n]);
+  }
+};
+
+// Columns are the instruction's rows: a lane has row lane % 32 of D, register i column 8 (i / 4) + 4 (lane / 32) + i % 4.
+template <class Element>
+struct GeneralSums {
+  f32x16 sums[2][2];
+
+  FLYDSL_DEVICE void clear() {
+#pragma unroll
+    for (auto &row : sums)
+#pragma unroll
+      for (f32x16 &block : row) block = f32x16{};
+  }
+  FLYDSL_DEVICE void add(lds_ptr<const char> a, lds_ptr<const char> b, u32 wave, u32 lane) {
+    const u32 in_line = lane / 32 * 16;
+    const auto at = [&](u32 half, u32 block) {
+      return (64 * half + 32 * block + lane % 32) * kLineBytes + in_line;
+    };
+#pragma unroll
+    for (u32 step = 0; step < kGeneralSlab / 16; ++step) {
+      u32x4 of_a[2], of_b[2];
+#pragma unroll
+      for (u32 block = 0; block < 2; ++block) {
+        of_a[block] = read_b128(a + at(wave / 2, block) + 32 * step);
+        of_b[block] = read_b128(b + at(wave % 2, block) + 32 * step);
+      }
+#pragma unroll
+      for (u32 m = 0; m < 2; ++m)
+#pragma unroll
+        for (u32 n = 0; n < 2; ++n)
+          sums[m][n] = mfma_32x32x16<Element>(of_b[n], of_a[m], sums[m][n]);
+    }
+  }
+};
+
+template <class Out>
+FLYDSL_DEVICE void store_general(const Tile &tile, const f32x16 (&sums)[2][2], u32 wave, u32 lane) {
+  const Arguments args = fresh_arguments();
+  const global_ptr<char> d = (global_ptr<char>)args->d;
+  const Real bias_dtype = args->bias ? static_cast<Real>(args->bias_dtype) : Real::none;
+  const auto each_of = [&](auto with_bias) {
+#pragma unroll
+    for (u32 m = 0; m < 2; ++m) {
+      const i32 row = static_cast<i32>(64 * (wave / 2) + 32 * m + lane % 32);
+      if (row >= tile.rows) continue;
+      const i64 line = tile.group * args->d_stride_g + (tile.m + row) * args->d_stride_m;
+#pragma unroll
+      for (u32 n = 0; n < 2; ++n) {
+#pragma unroll
+        for (u32 i = 0; i < 16; ++i) {
+          const i32 column =
+              static_cast<i32>(64 * (wave % 2) + 32 * n + 8 * (i / 4) + 4 * (lane / 32) + i % 4);
+          if (column >= tile.columns) continue;
+          const float value = with_bias(sums[m][n][i], tile.n + column);
+          store_real<Out>(
+              d + static_cast<i64>(kRealBytes<Out>) * (line + (tile.n + column) * args->d_stride_n),
+              value);
+        }
+      }
+    }
+  };
+  if (bias_dtype == Real::none) {
+    each_of([](float sum, i32) { return sum; });
+    return;
+  }
+  with_real(bias_dtype, [&](auto type) {
+    using Bias = typename decltype(type)::type;
+    each_of([&](float sum, i32 n) {
+      const i64 at = tile.group * args->bias_stride_g + n * args->bias_stride_n;
+      return sum + load_real<Bias>((global_ptr<const char>)args->bias +
+                                   static_cast<i64>(kRealBytes<Bias>) * at);
+    });
+  });
+}
+
+template <class Element>
+FLYDSL_DEVICE void grouped_gemm_general(flydsl_aot_grouped_gemm_kernarg) {
+  FLYDSL_SHARED static char memory[2 * kOperandBytes] __attribute__((aligned(16)));
+  const lds_ptr<char> lds_a = (lds_ptr<char>)memory, lds_b = lds_a + kOperandBytes;
+  const u32 thread = __builtin_amdgcn_workitem_id_x();
+  const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
+  for (Tiles<kGeneralTile, kGeneralTile> tiles(lane); tiles.more();) {
+    const Tile tile = tiles.next();
+    const Arguments args = fresh_arguments();
+    Carrier a(args->a, args->a_stride_m, args->a_stride_k,
+              tile.group * args->a_stride_g + tile.m * args->a_stride_m + tile.k * args->a_stride_k,
+              tile.rows, tile.length, thread);
+    Carrier b(args->b, args->b_stride_n, args->b_stride_k,
+              tile.group * args->b_stride_g + tile.n * args->b_stride_n + tile.k * args->b_stride_k,
+              tile.columns, tile.length, thread);
+    GeneralSums<Element> total;
+    total.clear();
+    if (tile.length > 0) {
+      a.load(0);
+      b.load(0);
+    }
+#pragma unroll 1
+    for (i32 k = 0; k < tile.length; k += kGeneralSlab) {
+      barrier();  // all have read the slab before
+      a.store(lds_a, thread);
+      b.store(lds_b, thread);
+      barrier();
+      if (k + kGeneralSlab < tile.length) {
+        a.load(k + kGeneralSlab);
+        b.load(k + kGeneralSlab);
+      }
+      total.add(lds_a, lds_b, wave, lane);
+    }
+    with_real(static_cast<Real>(fresh_arguments()->d_dtype), [&](auto type) {
+      store_general<typename decltype(type)::type>(tile, total.sums, wave, lane);
+    });
+  }
+}
+
+}  // namespace flydsl::kernels::grouped

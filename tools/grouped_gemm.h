@@ -1,0 +1,10 @@
+// grouped_gemm for the commands.
+#pragma once
+
+#include "tools/operators.h"
+
+namespace flydsl::tools {
+
+const Operator &grouped_gemm_operator();
+
+}  // namespace flydsl::tools

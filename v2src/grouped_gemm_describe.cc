@@ -1,0 +1,104 @@
+// A checked grouped_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/grouped_gemm.py).
+#include <algorithm>
+
+#include "v2src/grouped_gemm.h"
+#include "v2src/tensor_check.h"
+
+namespace flydsl::grouped_gemm {
+namespace {
+
+#define FLYDSL_AOT_AXES(none, rows, columns, k) \
+  { none, rows, columns, k }
+constexpr uint32_t kAxes[] = FLYDSL_AOT_GROUPED_GEMM_AXES(FLYDSL_AOT_AXES);
+#undef FLYDSL_AOT_AXES
+static_assert(kAxes[0] == static_cast<uint32_t>(Axis::kNone) &&
+              kAxes[1] == static_cast<uint32_t>(Axis::kRows) &&
+              kAxes[2] == static_cast<uint32_t>(Axis::kColumns) &&
+              kAxes[3] == static_cast<uint32_t>(Axis::kK));
+
+// Of an MI350X; for queries without a device.
+constexpr uint32_t kComputeUnitsWithoutDevice = 256;
+
+int64_t divided_up(int64_t value, int64_t by) {
+  return value / by + (value % by != 0);
+}
+
+// Strides of an operand whose last two axes are a matrix.
+void set_strides(const flydsl_aot_tensor &tensor, int64_t *group, int64_t *row, int64_t *column) {
+  const int first = tensor.rank - 2;
+  *group = first == 1 ? walked_stride(tensor, 0) : 0;
+  *row = walked_stride(tensor, first);
+  *column = walked_stride(tensor, first + 1);
+}
+
+}  // namespace
+
+Axis axis_of(const Params &params) {
+  if (params.a.rank == params.b.rank) return params.a.rank == 2 ? Axis::kK : Axis::kNone;
+  return params.a.rank == 2 ? Axis::kRows : Axis::kColumns;
+}
+
+Sizes sizes_of(const Params &params) {
+  const flydsl_aot_tensor &a = params.a, &b = params.b;
+  return {present(params.offsets) ? params.offsets.sizes[0] : a.sizes[0], a.sizes[a.rank - 2],
+          b.sizes[b.rank - 1], a.sizes[a.rank - 1]};
+}
+
+Problem describe(const Params &params) {
+  Problem problem{};
+  static_cast<Sizes &>(problem) = sizes_of(params);
+  problem.params = &params;
+  problem.axis = axis_of(params);
+  problem.empty = problem.groups == 0 || empty(params.d);
+  problem.key.op = kName;
+  problem.key.functional_key =
+      flydsl_aot_grouped_gemm_key(static_cast<uint64_t>(params.a.dtype), 0, 0);
+  problem.key.align_bytes = 1;
+  problem.key.seq_q = static_cast<uint64_t>(problem.m);
+  problem.key.seq_k = static_cast<uint64_t>(problem.n);
+  return problem;
+}
+
+uint32_t workers_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units) {
+  // As many tiles as there may be: a group that shares rows, or columns, has a part of a tile.
+  const int64_t shared_m = problem.axis == Axis::kRows ? problem.groups : 0;
+  const int64_t shared_n = problem.axis == Axis::kColumns ? problem.groups : 0;
+  const int64_t m = divided_up(problem.m, entry.tile[0]) + std::min(shared_m, problem.m);
+  const int64_t n = divided_up(problem.n, entry.tile[1]) + std::min(shared_n, problem.n);
+  const int64_t tiles = m * n * (shared_m + shared_n > 0 ? 1 : problem.groups);
+  const int64_t resident =
+      int64_t{compute_units ? compute_units : kComputeUnitsWithoutDevice} * entry.tile[2];
+  return static_cast<uint32_t>(std::min(tiles, resident));
+}
+
+Kernarg kernarg_of(const Problem &problem, uint32_t workers) {
+  const Params &params = *problem.params;
+  Kernarg kernarg{};
+  kernarg.a = params.a.data;
+  kernarg.b = params.b.data;
+  kernarg.d = params.d.data;
+  set_strides(params.a, &kernarg.a_stride_g, &kernarg.a_stride_m, &kernarg.a_stride_k);
+  set_strides(params.b, &kernarg.b_stride_g, &kernarg.b_stride_k, &kernarg.b_stride_n);
+  set_strides(params.d, &kernarg.d_stride_g, &kernarg.d_stride_m, &kernarg.d_stride_n);
+  kernarg.d_dtype = static_cast<uint32_t>(params.d.dtype);
+  if (const flydsl_aot_tensor &bias = params.bias; present(bias)) {
+    kernarg.bias = bias.data;
+    kernarg.bias_dtype = static_cast<uint32_t>(bias.dtype);
+    kernarg.bias_stride_g = bias.rank == 2 ? walked_stride(bias, 0) : 0;
+    kernarg.bias_stride_n = walked_stride(bias, bias.rank - 1);
+  }
+  if (present(params.offsets)) {
+    kernarg.offsets = params.offsets.data;
+    kernarg.offsets_stride_g = walked_stride(params.offsets, 0);
+    kernarg.offsets_wide = params.offsets.dtype == FLYDSL_AOT_INT64;
+  }
+  kernarg.axis = static_cast<uint32_t>(problem.axis);
+  kernarg.groups = static_cast<uint32_t>(problem.groups);
+  kernarg.m = static_cast<int32_t>(problem.m);
+  kernarg.n = static_cast<int32_t>(problem.n);
+  kernarg.k = static_cast<int32_t>(problem.k);
+  kernarg.workers = workers;
+  return kernarg;
+}
+
+}  // namespace flydsl::grouped_gemm
