@@ -25,8 +25,22 @@ std::vector<std::string> lines_of(const VerifyArguments &arguments,
   if (!arguments.line.empty()) return {arguments.line};
   std::vector<std::string> lines;
   if (arguments.fuzz > 0) {
-    for (int64_t n = 0; n < arguments.fuzz; ++n)
-      lines.push_back(op.fuzz(arguments.seed + static_cast<uint64_t>(n)));
+    // Seeds are passed over until as many lines match; a pattern that few match is likely a wrong one.
+    constexpr uint64_t kMostSeedsOfALine = 100000;
+    const std::regex pattern(arguments.lines);
+    uint64_t passed_over = 0;
+    for (uint64_t seed = arguments.seed; static_cast<int64_t>(lines.size()) < arguments.fuzz;
+         ++seed) {
+      std::string line = op.fuzz(seed);
+      if (arguments.lines.empty() || std::regex_search(line, pattern)) {
+        lines.push_back(std::move(line));
+        passed_over = 0;
+      } else if (++passed_over == kMostSeedsOfALine) {
+        bad_input("--lines " + arguments.lines + ": no random case of " +
+                  std::to_string(kMostSeedsOfALine) + " from seed " +
+                  std::to_string(seed + 1 - kMostSeedsOfALine) + " on matches");
+      }
+    }
   } else if (arguments.cases_file.empty()) {
     lines = verify::case_lines(std::string(op.name) + ".txt", op.cases);
   } else {
@@ -50,7 +64,9 @@ std::vector<Case> read_cases(const VerifyArguments &arguments,
   } catch (const verify::CaseError &error) {
     bad_input(error.what());
   } catch (const std::regex_error &error) {
-    bad_input("--only " + arguments.only + ": " + error.what());
+    bad_input(
+        (arguments.lines.empty() ? "--only " + arguments.only : "--lines " + arguments.lines) +
+        ": " + error.what());
   }
   if (cases.empty()) bad_input("no case is called so");
   return cases;
@@ -64,6 +80,11 @@ verify::Outcome outcome_of(const LibraryHandle &library, const Case &one) {
     outcome.fault = error.what();
     return outcome;
   }
+}
+
+// Of a random case.
+const char *seed_of(const Case &one) {
+  return one.read.name.c_str() + std::string("fuzz_").size();
 }
 
 }  // namespace
@@ -81,9 +102,7 @@ int command_verify(const VerifyArguments &arguments) {
   if (info.device == FLYDSL_AOT_DEVICE_NONE) bad_input("verify needs a device, hip or emulator");
   std::printf("device     %s\n", describe_device(info).c_str());
   if (arguments.fuzz > 0)
-    std::printf("fuzz       seeds %llu to %llu\n", static_cast<unsigned long long>(arguments.seed),
-                static_cast<unsigned long long>(arguments.seed) +
-                    static_cast<unsigned long long>(arguments.fuzz - 1));
+    std::printf("fuzz       seeds %s to %s\n", seed_of(cases.front()), seed_of(cases.back()));
   size_t passed = 0, failed = 0;
   for (const Case &one : cases) {
     const verify::Outcome outcome = outcome_of(library, one);

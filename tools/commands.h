@@ -64,6 +64,7 @@ struct VerifyArguments {
   std::string line;             // one case, in place of a list
   std::string only;             // regular expression on names; "": all
   int64_t fuzz = 0;             // random cases, in place of a list
+  std::string lines;            // regular expression on their lines; "": all
   uint64_t seed = 0;            // the first of theirs, or added to that of every case
   bool verbose = false;
 };

@@ -162,11 +162,16 @@ int run(int argc, char **argv) {
                     "file of cases, in place of those that came with the command");
   CLI::Option *one_case = check->add_option("--case", verify_arguments.line, "one case, as a line");
   check->add_option("--only", verify_arguments.only, "regular expression on the names of cases");
+  CLI::Option *fuzz =
+      check
+          ->add_option("--fuzz", verify_arguments.fuzz,
+                       "as many random cases instead; their seeds count from --seed")
+          ->check(CLI::Range(1, 1000000000))
+          ->excludes(one_case);
   check
-      ->add_option("--fuzz", verify_arguments.fuzz,
-                   "as many random cases instead; their seeds count from --seed")
-      ->check(CLI::Range(1, 1000000000))
-      ->excludes(one_case);
+      ->add_option("--lines", verify_arguments.lines,
+                   "regular expression on the lines of random cases: only such")
+      ->needs(fuzz);
   check->add_option("--seed", verify_arguments.seed, "added to the seed of every case");
   check->add_flag("--verbose", verify_arguments.verbose, "also a line for each case that passes");
   check->footer(

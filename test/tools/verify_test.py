@@ -1,4 +1,5 @@
 """flydsl-aot verify: what it prints and how it ends."""
+import re
 import shlex
 import unittest
 
@@ -76,6 +77,14 @@ class VerifyTest(ToolTest):
         self.assertTrue(result.stdout.endswith("\n4 passed, 0 failed\n"))
         self.assertEqual(result.stdout, self.verify("--fuzz", "4", "--seed", "11", "--verbose").stdout)
 
+    def test_fuzz_of_lines_that_match(self):
+        result = self.verify("--fuzz", "3", "--lines", " d=64 dv=64 ", "--seed", "50", "--verbose")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(result.stdout.endswith("\n3 passed, 0 failed\n"))
+        self.assertEqual(len(re.findall(r"\nok     fuzz_\d+: .* attention_forward_(?:bf16|fp16)_d64_", result.stdout)), 3)
+        last = re.findall(r"\nok     fuzz_(\d+)", result.stdout)[-1]
+        self.assertRegex(result.stdout, rf"\nfuzz       seeds \d+ to {last}\n")
+
     def test_bad_input(self):
         emulator = ("verify", "attention_forward", "--device", "emulator")
         for words, arguments in (
@@ -89,6 +98,9 @@ class VerifyTest(ToolTest):
                 ("--only [", ("--only", "[")),
                 ("--suite", ("--suite", "quick")),
                 ("--fuzz", ("--fuzz", "0")),
+                ("--lines requires --fuzz", ("--lines", "x")),
+                ("--lines [", ("--fuzz", "1", "--lines", "[")),
+                ("--lines nothing: no random case of 100000 from seed 0 on matches", ("--fuzz", "1", "--lines", "nothing")),
                 ("--case", ("--fuzz", "1", "--case", "smoke_a"))):
             result = self.expect_error(2, words, *emulator, *arguments)
             self.assertEqual(result.stdout, "")
