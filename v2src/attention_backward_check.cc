@@ -1,5 +1,6 @@
 // Which attention_backward problems are refused, and with what message. The rules are those of
 // include/flydsl_aot/attention_backward.h; what it shares with attention_forward is checked there.
+#include <algorithm>
 #include <array>
 
 #include "v2src/attention_backward.h"
@@ -175,12 +176,15 @@ Status check_head_dim(const Sizes &sizes) {
                class_list().c_str());
 }
 
-// The key tiles of the kernels can be numbered; those of rows are checked with the sizes.
-Status check_key_tiles(const Sizes &sizes) {
-  constexpr uint32_t kTileKeys = 64;  // the fewest of an instance
-  if (sizes.batches == 0 || sizes.heads_kv == 0 || sizes.seq_k == 0) return {};
+// The tiles of the kernels can be numbered: those with the fewest keys or rows of any instance. (128 rows are checked with
+// the sizes.)
+Status check_tiles(const Sizes &sizes, bool no_rows) {
+  const bool wide = std::max(sizes.head_dim_qk, sizes.head_dim_v) > 256;
   LinearTiles tiles;
-  return linear_tiles(sizes.seq_k, sizes.batches, sizes.heads_kv, kTileKeys, &tiles);
+  if (wide && !no_rows)
+    FLYDSL_RETURN_IF_ERROR(linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, 32, &tiles));
+  if (sizes.batches == 0 || sizes.heads_kv == 0 || sizes.seq_k == 0) return {};
+  return linear_tiles(sizes.seq_k, sizes.batches, sizes.heads_kv, wide ? 32 : 64, &tiles);
 }
 
 Status check_layout(const Operands &all) {
@@ -251,7 +255,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_head_dim(sizes));
   const bool no_rows = sizes.batches == 0 || sizes.heads_q == 0 || sizes.seq_q == 0;
   FLYDSL_RETURN_IF_ERROR(attention_forward::check_limits(sizes, no_rows));
-  FLYDSL_RETURN_IF_ERROR(check_key_tiles(sizes));
+  FLYDSL_RETURN_IF_ERROR(check_tiles(sizes, no_rows));
   FLYDSL_RETURN_IF_ERROR(check_layout(all));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));

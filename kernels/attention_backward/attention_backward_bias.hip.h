@@ -1,13 +1,29 @@
 // attention_backward's pass for the gradient of the bias: derivatives of the scores, summed over the axes that it does not
 // have. A work-group computes 64 rows of 128 keys of dbias (or the sums of more), a wave 32 keys, a lane one; it walks over all
-// that is summed there, in one order, and keeps the sums in registers.
+// that is summed there, in one order, and keeps the sums in registers. Of head dims above 256 it computes 32 keys, and all of
+// its waves the same sums (wide_wave.hip.h).
 #pragma once
 
-#include "attention_backward/score_wave.hip.h"
+#include "attention_backward/wide_wave.hip.h"
 
 namespace flydsl::kernels {
 
-// Where the work-group's part of dbias is. Its number counts keys first, then rows, heads, batches.
+template <bool wide>
+struct BiasWaveOf {
+  template <class Element, int head_dim_qk, int head_dim_v>
+  using Wave = ScoreWave<Element, head_dim_qk, head_dim_v, Pass::keys>;
+};
+template <>
+struct BiasWaveOf<true> {
+  template <class Element, int head_dim_qk, int head_dim_v>
+  using Wave = WideWave<Element, head_dim_qk, head_dim_v, Pass::keys>;
+};
+template <class Element, int head_dim_qk, int head_dim_v>
+using BiasWave = typename BiasWaveOf<(larger(head_dim_qk, head_dim_v) >
+                                      256)>::template Wave<Element, head_dim_qk, head_dim_v>;
+
+// Where the work-group's part of dbias, of `own_keys` keys, is. Its number counts keys first, then rows, heads, batches.
+template <i32 own_keys>
 struct BiasTile {
   u32 batch, head;
   i32 first_row, first_key;
@@ -15,7 +31,7 @@ struct BiasTile {
   FLYDSL_DEVICE bool find() {
     const Arguments a = fresh_arguments();
     u32 number = __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
-    first_key = static_cast<i32>(number % a->dbias_key_tiles) * kOwnOfWorkGroup;
+    first_key = static_cast<i32>(number % a->dbias_key_tiles) * own_keys;
     number /= a->dbias_key_tiles;
     first_row = static_cast<i32>(number % a->dbias_row_tiles) * kRowsOfTile;
     number /= a->dbias_row_tiles;
@@ -37,12 +53,12 @@ struct BiasTile {
     return fresh_arguments()->dbias_rows == 1 ? rows : smaller(rows, first_row + kRowsOfTile);
   }
   FLYDSL_DEVICE i32 end_key(i32 keys) const {
-    return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key + kOwnOfWorkGroup);
+    return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key + own_keys);
   }
 };
 
-template <class Element>
-FLYDSL_DEVICE void store_bias(const BiasTile &tile, i32 row, i32 key, float value) {
+template <class Element, class Tile>
+FLYDSL_DEVICE void store_bias(const Tile &tile, i32 row, i32 key, float value) {
   const Arguments a = fresh_arguments();
   if (row >= a->dbias_rows || key >= a->dbias_keys) return;
   const i64 at = tile.batch * a->dbias_stride_b + tile.head * a->dbias_stride_h +
@@ -60,10 +76,12 @@ FLYDSL_DEVICE float sum_of_half_wave(float value, u32 lane) {
   return value;
 }
 
-// Sums of the lane's key, in elements as those of a score product.
-template <class Element>
-FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds_ptr<float> partial,
-                                   f32x16 (&sum)[2]) {
+// Sums of the lane's key, in elements as those of a score product; of all waves, or of the first, where the others have the same.
+template <class Element, i32 own_keys>
+FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys> &tile, u32 wave, u32 lane,
+                                   lds_ptr<float> partial, f32x16 (&sum)[2]) {
+  constexpr u32 waves = own_keys / kOwnOfWave;
+  const bool stores = waves == 4 || wave == 0;
   const Arguments args = fresh_arguments();
   const i32 key = tile.first_key + static_cast<i32>(kOwnOfWave * wave + lane % 32);
   const bool one_row = args->dbias_rows == 1, one_key = args->dbias_keys == 1;
@@ -76,7 +94,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds
     }
     all = sum_of_halves(all);
     if (!one_key) {
-      if (lane < 32) store_bias<Element>(tile, 0, key, all);
+      if (stores && lane < 32) store_bias<Element>(tile, 0, key, all);
       return;
     }
     sum[0] = 0.0f;
@@ -89,7 +107,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds
     for (int i = 0; i < 16; ++i) {
       const i32 row = 32 * half + other_of_element(i) + static_cast<i32>(lane / 32 * 4);
       if (!one_key) {
-        store_bias<Element>(tile, tile.first_row + row, key, sum[half][i]);
+        if (stores) store_bias<Element>(tile, tile.first_row + row, key, sum[half][i]);
       } else {
         const float of_keys = sum_of_half_wave(sum[half][i], lane);
         if (lane % 32 == 0) partial[kRowsOfTile * static_cast<i32>(wave) + row] = of_keys;
@@ -100,14 +118,15 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile &tile, u32 wave, u32 lane, lds
   barrier();
   if (wave != 0) return;
   float of_waves = 0.0f;
-  for (u32 i = 0; i < 4; ++i) of_waves += partial[kRowsOfTile * i + lane];
+  for (u32 i = 0; i < waves; ++i) of_waves += partial[kRowsOfTile * i + lane];
   store_bias<Element>(tile, tile.first_row + static_cast<i32>(lane), 0, of_waves);
 }
 
 template <class Element, int head_dim_qk, int head_dim_v>
 FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_kernarg &) {
-  using Wave = ScoreWave<Element, head_dim_qk, head_dim_v, Pass::keys>;
-  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
+  using Wave = BiasWave<Element, head_dim_qk, head_dim_v>;
+  constexpr i32 own_keys = Wave::kOwnOfGroup;
+  FLYDSL_SHARED static char lds_of_waves[larger(1, Wave::lds_bytes)] __attribute__((aligned(16)));
   FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
@@ -116,7 +135,7 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
   const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
                              (lds_ptr<char>)delta};
 
-  BiasTile bias;
+  BiasTile<own_keys> bias;
   if (!bias.find()) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   const u32 wave_number = uniform(item / kWaveLanes), lane = item % kWaveLanes;
@@ -133,13 +152,13 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
       work.head = head;
       work.kv_head = head / static_cast<u32>(fresh_arguments()->heads_per_kv);
 #pragma unroll 1
-      for (i32 key = bias.first_key; key < bias.end_key(work.seq_k); key += kOwnOfWorkGroup) {
+      for (i32 key = bias.first_key; key < bias.end_key(work.seq_k); key += own_keys) {
         work.first_own = key;
-        const Range rows = work.others_of(key, key + kOwnOfWorkGroup - 1);
+        const Range rows = work.others_of(key, key + own_keys - 1);
         const i32 first_row = larger(bias.first_row, rows.first / kRowsOfTile * kRowsOfTile);
         const i32 last_row = smaller(bias.end_row(work.seq_q) - 1, rows.last);
         if (last_row < first_row) continue;
-        Wave wave(work, wave_number, lane, (lds_ptr<char>)own);
+        Wave wave(work, wave_number, lane, (lds_ptr<char>)lds_of_waves);
         wave.load_own();
         StagerThroughRegisters<Pass::keys, head_dim_qk, head_dim_v> stager(work, item);
 #pragma unroll 1

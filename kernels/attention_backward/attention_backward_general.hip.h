@@ -62,7 +62,7 @@ FLYDSL_DEVICE void attention_backward_general(const flydsl_aot_attention_backwar
   FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
   FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
   using Wave = GeneralWave<Element, head_dim_qk, head_dim_v, pass>;
-  FLYDSL_SHARED static char own[larger(1, 4 * Wave::Own2::lds_bytes)] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char own[larger(1, Wave::lds_bytes)] __attribute__((aligned(16)));
   const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
                              (lds_ptr<char>)delta};
 

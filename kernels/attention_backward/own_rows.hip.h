@@ -9,44 +9,28 @@ namespace flydsl::kernels {
 constexpr i32 kOwnOfWave = 32;
 constexpr i32 kOwnOfWorkGroup = 4 * kOwnOfWave;
 
-template <int head_dim_qk, int head_dim_v, Pass pass, bool general>
-struct OwnRows {
-  // Keys have both gradients to accumulate; with the features' code the largest classes leave registers for one operand only.
-  // Without, two classes just make two waves a SIMD.
-  static constexpr bool kFewRegisters = pass == Pass::keys
-                                            ? head_dim_qk + head_dim_v > 400 ||
-                                                  (!general && head_dim_qk + head_dim_v == 256)
-                                            : !general && head_dim_qk == 192 && head_dim_v == 128;
-  using Own1 = OwnOperand<head_dim_qk / 16, false>;
-  using Own2 = OwnOperand<head_dim_v / 16, general && kFewRegisters>;
+// 32 own rows and the others. What a lane can compute again is not kept where registers are scarce.
+template <Pass pass, bool few_registers>
+struct OwnPlaces {
+  static constexpr bool kFewRegisters = few_registers;
   const Work<pass> &work;
   u32 kept_lane;
-  i32 first_own;  // of the wave
+  i32 first_own;
   Range seen_by_any, seen_by_all;
-  Own1 own_1;
-  Own2 own_2;
   float own_lse = 0.0f, own_delta = 0.0f;  // of the lane, where it owns a query
 
-  FLYDSL_DEVICE OwnRows(const Work<pass> &work, u32 wave, u32 lane, lds_ptr<char> own_of_group)
-      : work(work),
-        kept_lane(lane),
-        own_1(nullptr, lane),
-        own_2(own_of_group + wave * Own2::lds_bytes, lane) {
-    first_own = work.first_own + static_cast<i32>(wave) * kOwnOfWave;
+  FLYDSL_DEVICE OwnPlaces(const Work<pass> &work, i32 first_own, u32 lane)
+      : work(work), kept_lane(lane), first_own(first_own) {
     const Range of_first = work.others_of(first_own),
                 of_last = work.others_of(first_own + kOwnOfWave - 1);
     seen_by_any = {of_first.first, of_last.last};
     seen_by_all = {of_last.first, of_first.last};
   }
 
-  // What a lane can compute again is not kept where registers are scarce.
   FLYDSL_DEVICE u32 lane() const { return kFewRegisters ? lane_number_here() : kept_lane; }
   FLYDSL_DEVICE i32 own() const { return first_own + static_cast<i32>(lane() % 32); }
 
-  FLYDSL_DEVICE void load_own() {
-    const i32 row = work.real_own(own());
-    own_1.template load<!general>(work.own_row_1(row), fresh_arguments()->head_dim_qk, lane());
-    own_2.template load<!general>(work.own_row_2(row), fresh_arguments()->head_dim_v, lane());
+  FLYDSL_DEVICE void load_lse_and_delta() {
     if constexpr (pass == Pass::queries) {
       own_lse = work.lse_of_rows()[own()];
       own_delta = work.delta_of_rows()[own()];
@@ -68,6 +52,37 @@ struct OwnRows {
   FLYDSL_DEVICE Range visible(i32 first_other) const {
     const Range all = work.others_of(own());
     return {all.first - first_of_lane(first_other), all.last - first_of_lane(first_other)};
+  }
+};
+
+// Keys have both gradients to accumulate; with the features' code the largest classes leave registers for one operand only.
+// Without, two classes just make two waves a SIMD.
+template <int head_dim_qk, int head_dim_v, Pass pass, bool general>
+constexpr bool kFewRegistersOf = pass == Pass::keys
+                                     ? head_dim_qk + head_dim_v > 400 ||
+                                           (!general && head_dim_qk + head_dim_v == 256)
+                                     : !general && head_dim_qk == 192 && head_dim_v == 128;
+
+// With a wave's operands.
+template <int head_dim_qk, int head_dim_v, Pass pass, bool general>
+struct OwnRows : OwnPlaces<pass, kFewRegistersOf<head_dim_qk, head_dim_v, pass, general>> {
+  using Places = OwnPlaces<pass, kFewRegistersOf<head_dim_qk, head_dim_v, pass, general>>;
+  using Places::lane, Places::own, Places::work;
+  using Own1 = OwnOperand<head_dim_qk / 16, false>;
+  using Own2 = OwnOperand<head_dim_v / 16, general && Places::kFewRegisters>;
+  Own1 own_1;
+  Own2 own_2;
+
+  FLYDSL_DEVICE OwnRows(const Work<pass> &work, u32 wave, u32 lane, lds_ptr<char> own_of_group)
+      : Places(work, work.first_own + static_cast<i32>(wave) * kOwnOfWave, lane),
+        own_1(nullptr, lane),
+        own_2(own_of_group + wave * Own2::lds_bytes, lane) {}
+
+  FLYDSL_DEVICE void load_own() {
+    const i32 row = work.real_own(own());
+    own_1.template load<!general>(work.own_row_1(row), fresh_arguments()->head_dim_qk, lane());
+    own_2.template load<!general>(work.own_row_2(row), fresh_arguments()->head_dim_v, lane());
+    this->load_lse_and_delta();
   }
 };
 

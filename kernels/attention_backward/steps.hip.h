@@ -6,7 +6,7 @@
 namespace flydsl::kernels {
 
 // The tiles of the others that a work-group meets: those of the first head, then those of the next.
-template <Pass pass>
+template <Pass pass, i32 own_of_work_group = kOwnOfWorkGroup>
 struct Steps {
   Work<pass> &work;
   i32 tile;
@@ -29,7 +29,7 @@ struct Steps {
 
  private:
   FLYDSL_DEVICE Range others() const {
-    return work.others_of(work.first_own, work.first_own + kOwnOfWorkGroup - 1);
+    return work.others_of(work.first_own, work.first_own + own_of_work_group - 1);
   }
 };
 

@@ -144,6 +144,12 @@ class Manifest(unittest.TestCase):
             )
         }
         expected |= {
+            f"attention_backward_{dtype}_d{dims}_{name}"
+            for dtype in ("bf16", "fp16")
+            for dims in ("512", "576x512")
+            for name in ("keys_general_m64n32", "queries_general_m32n64", "bias_general_m64n32")
+        }
+        expected |= {
             f"attention_backward_{dtype}_d128_{mask}_fused_m32n256"
             for dtype in ("bf16", "fp16")
             for mask in ("none", "causal")

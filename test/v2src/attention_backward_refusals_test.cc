@@ -93,12 +93,12 @@ const BadInput kShapes[] = {
     {"no_dout", FLYDSL_AOT_INVALID_SHAPE, {"dout is absent"}, [](P &p) { p.dout = {}; }},
     {"head_dim",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-     {"D = 257", "256/256"},
-     [](P &p) { p.q.sizes[3] = p.k.sizes[3] = p.dq.sizes[3] = p.dk.sizes[3] = 257; }},
+     {"D = 577", "576/512"},
+     [](P &p) { p.q.sizes[3] = p.k.sizes[3] = p.dq.sizes[3] = p.dk.sizes[3] = 577; }},
     {"head_dim_v",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-     {"Dv = 264"},
-     [](P &p) { p.v.sizes[3] = p.out.sizes[3] = p.dout.sizes[3] = p.dv.sizes[3] = 264; }},
+     {"Dv = 513"},
+     [](P &p) { p.v.sizes[3] = p.out.sizes[3] = p.dout.sizes[3] = p.dv.sizes[3] = 513; }},
     {"no_head_dim",
      FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
      {"D = 0"},
@@ -235,6 +235,15 @@ const BadInput kMemory[] = {
        for (flydsl_aot_tensor *t : {&p.k, &p.v, &p.dk, &p.dv})
          t->sizes[2] = kLimit, t->sizes[0] = 64;
        for (flydsl_aot_tensor *t : {&p.q, &p.out, &p.dout, &p.dq, &p.lse}) t->sizes[0] = 64;
+     }},
+    {"tiles_of_large_head_dims",
+     FLYDSL_AOT_UNSUPPORTED_SIZE,
+     {"tiles of 32 rows", "2^31"},
+     [](P &p) {
+       for (flydsl_aot_tensor *t : {&p.q, &p.k, &p.dq, &p.dk}) t->sizes[3] = 257;
+       for (flydsl_aot_tensor *t : {&p.q, &p.out, &p.dout, &p.dq, &p.lse})
+         t->sizes[2] = kLimit, t->sizes[0] = 12;
+       for (flydsl_aot_tensor *t : {&p.k, &p.v, &p.dk, &p.dv}) t->sizes[0] = 12;
      }},
     {"alignment",
      FLYDSL_AOT_INVALID_POINTER,

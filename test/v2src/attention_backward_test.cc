@@ -210,7 +210,9 @@ TEST_F(AttentionBackwardTest, HeadDimClasses) {
               {63, 64, "d64_keys_general"},        {1, 1, "d32_keys_general"},
               {128, 104, "d128_keys_plain"},       {128, 96, "d128_keys_general"},
               {192, 128, "d192x128_keys_general"}, {192, 129, "d192_keys_general"},
-              {161, 1, "d192x128_keys_general"},   {1, 256, "d256_keys_general"}};
+              {161, 1, "d192x128_keys_general"},   {1, 256, "d256_keys_general"},
+              {257, 1, "d512_keys_general"},       {512, 512, "d512_keys_general"},
+              {513, 16, "d576x512_keys_general"},  {576, 512, "d576x512_keys_general"}};
   for (const auto &row : rows) {
     BackwardParams params = valid_backward();
     for (flydsl_aot_tensor *tensor : {&params.q, &params.k, &params.dk}) tensor->sizes[3] = row.qk;

@@ -13,6 +13,8 @@ class Line : public FuzzLine {
 
   void shape() {
     set("dtype", one_of({"bf16", "fp16"}));
+    together_ = chance(0.12);
+    if (together_) return shape_of_together();
     batches_ = random().between(1, 3);
     const int64_t heads_kv = random().between(1, 2);
     const int64_t heads_q = heads_kv * one_of_numbers({1, 1, 2, 3, 7});
@@ -24,11 +26,13 @@ class Line : public FuzzLine {
                                    longest +
                                1;
     };
-    seq_q_ = length(heads_q > 4 ? 70 : 160);
-    seq_k_ = length(heads_q > 4 ? 150 : 300);
-    const int64_t d = chance(0.7) ? one_of_numbers({64, 128, 64, 128, 32, 96, 160, 192, 224, 256})
-                                  : random().between(1, 256);
-    int64_t dv = chance(0.75) ? d : random().between(1, 256);
+    const bool large = chance(0.1);
+    seq_q_ = length(heads_q > 4 || large ? 70 : 160);
+    seq_k_ = length(heads_q > 4 || large ? 150 : 300);
+    int64_t d = chance(0.7) ? one_of_numbers({64, 128, 64, 128, 32, 96, 160, 192, 224, 256})
+                            : random().between(1, 256);
+    if (large) d = chance(0.6) ? one_of_numbers({512, 576}) : random().between(257, 576);
+    int64_t dv = chance(0.75) ? std::min<int64_t>(d, 512) : random().between(1, large ? 512 : 256);
     if (d == 192 && chance(0.5)) dv = 128;
     plain_ = chance(0.4);  // what the fast kernels serve
     number("b", batches_);
@@ -45,9 +49,9 @@ class Line : public FuzzLine {
 
   void mask() {
     const std::string anchor = one_of({":top-left", ":bottom-right"});
-    if (chance(0.4)) {
+    if (chance(together_ ? 0.6 : 0.4)) {
       set("mask", "causal" + anchor);
-    } else if (chance(0.4)) {
+    } else if (!together_ && chance(0.4)) {
       const auto bound = [&] {
         return std::to_string(random().between(-1, chance(0.5) ? 8 : 200));
       };
@@ -56,6 +60,7 @@ class Line : public FuzzLine {
   }
 
   void lengths() {
+    if (together_) return;
     const auto list = [&](const std::string &kind, int64_t longest) {
       std::string text = kind;
       for (int64_t b = 0; b < batches_; ++b) {
@@ -119,7 +124,7 @@ class Line : public FuzzLine {
       set("v", one_of({"channel/64", "normal*100", "position%128/128"}));
     }
     if (chance(0.15)) set("dout", one_of({"1", "int", "normal*100", "normal*0.001", "channel/64"}));
-    if (chance(0.15)) set("gradients", one_of({"q", "k", "v", "qk", "qv", "kv"}));
+    if (!together_ && chance(0.15)) set("gradients", one_of({"q", "k", "v", "qk", "qv", "kv"}));
     const bool hidden = chance(0.25);
     if (hidden) set("nan_hidden", "yes");
     bool zeros = !hidden;
@@ -138,15 +143,48 @@ class Line : public FuzzLine {
         zero("dout", "bhsd", 0.4);
       }
     }
-    if (plain_ && chance(0.5)) return;  // 16-byte aligned
+    if (together_) {
+      const std::vector<std::string> aligned = {"bshd", "random16", "slack", "pitch:8", "pitch:72"};
+      for (const char *tensor : {"q", "k", "out", "dout", "dq", "dk", "dv"}) place(tensor, aligned);
+      if (!v_is_k_) place("v", aligned);
+    }
+    if (plain_ && (together_ || chance(0.5))) return;  // 16-byte aligned
     for (const char *tensor : {"q", "k", "out", "dout", "dq", "dk", "dv"}) place(tensor);
     place("lse", {"random", "slack", "offset:"});
     if (!v_is_k_) place("v");
   }
 
  private:
+  // What one kernel for all gradients takes, of several blocks of its keys.
+  void shape_of_together() {
+    plain_ = true;
+    const auto length = [&](int64_t longest, const std::vector<int64_t> &edges) {
+      return chance(0.5) ? random().between(1, longest)
+                         : one_of_numbers(edges) + random().between(-1, 1);
+    };
+    seq_q_ = length(chance(0.2) ? 900 : 200, {2, 16, 32, 64, 96, 128, 160, 256});
+    seq_k_ = length(1100, {2, 64, 128, 192, 256, 512, 768, 1024});
+    const int64_t heads_kv = random().between(1, 3), group = one_of_numbers({1, 1, 2, 3, 7});
+    batches_ = random().between(1, 3);
+    // What takes the oracle a second or so.
+    const int64_t most = std::max<int64_t>(1, 600000 / (seq_q_ * seq_k_));
+    const int64_t heads_q = heads_kv * (heads_kv * group <= most ? group : 1);
+    batches_ = std::min(batches_, std::max<int64_t>(1, most / heads_q));
+    const int64_t d = one_of_numbers({128, 128, 128, 64});
+    number("b", batches_);
+    number("hq", heads_q);
+    number("hkv", heads_kv);
+    number("sq", seq_q_);
+    number("sk", seq_k_);
+    number("d", d);
+    number("dv", d);
+    v_is_k_ = chance(0.03);
+    if (chance(0.2)) set("scale", one_of({"1", "-0.1", "0.02", "0.5"}));
+    if (chance(0.1)) set("from", "forward");
+  }
+
   int64_t batches_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool packed_q_ = false, packed_k_ = false, plain_ = false, v_is_k_ = false;
+  bool packed_q_ = false, packed_k_ = false, plain_ = false, v_is_k_ = false, together_ = false;
 };
 
 }  // namespace

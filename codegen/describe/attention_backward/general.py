@@ -1,5 +1,5 @@
-"""One instance a head-dim class, element type and pass with every feature (attention_backward_general.hip.h,
-attention_backward_bias.hip.h)."""
+"""One instance a head-dim class, element type and pass with every feature (attention_backward_general.hip.h, above 256
+attention_backward_wide.hip.h; attention_backward_bias.hip.h)."""
 
 from ..model import Instance
 from .keys import ELEMENTS, LENGTHS, key
@@ -16,9 +16,17 @@ CLASSES = (
     (192, 192),
     (224, 224),
     (256, 256),
+    (512, 512),
+    (576, 512),
 )
 # pass -> (rows, keys) of a step: those of a work-group, and those that it meets.
 TILES = {"keys": (64, 128), "queries": (128, 64), "bias": (64, 128)}
+# The same of classes whose waves share their rows.
+_WIDE_TILES = {"keys": (64, 32), "queries": (32, 64), "bias": (64, 32)}
+
+
+def is_wide(dims):
+    return max(dims) > 256
 
 
 def dims_of(head_dim_qk, head_dim_v):
@@ -26,12 +34,13 @@ def dims_of(head_dim_qk, head_dim_v):
 
 
 def _instance(dtype, dims, pass_name):
-    rows, keys = TILES[pass_name]
+    rows, keys = (_WIDE_TILES if is_wide(dims) else TILES)[pass_name]
     parameters = f"{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}"
     if pass_name == "bias":
         header, entry = "bias", f"attention_backward_bias<{parameters}>"
     else:
-        header, entry = "general", f"attention_backward_general<{parameters}, Pass::{pass_name}>"
+        header = "wide" if is_wide(dims) else "general"
+        entry = f"attention_backward_{header}<{parameters}, Pass::{pass_name}>"
     return Instance(
         name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_general_m{rows}n{keys}",
         header=f"attention_backward/attention_backward_{header}.hip.h",

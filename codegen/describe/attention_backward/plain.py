@@ -2,7 +2,7 @@
 (attention_backward_plain.hip.h). One serves all masks: whether pairs are to be hidden is asked once for 32 x 32 of them."""
 
 from ..model import Instance
-from .general import CLASSES, TILES, dims_of
+from .general import CLASSES, TILES, dims_of, is_wide
 from .keys import ELEMENTS, LENGTHS, key
 
 # pass -> (D, Dv) -> waves a SIMD: as many as registers allow without spills, and LDS (256 bytes a column of each operand) of
@@ -33,5 +33,9 @@ def _instance(dtype, dims, pass_name):
 
 def instances():
     return tuple(
-        _instance(dtype, dims, pass_name) for dtype in ELEMENTS for dims in CLASSES for pass_name in _WAVES_PER_SIMD
+        _instance(dtype, dims, pass_name)
+        for dtype in ELEMENTS
+        for dims in CLASSES
+        if not is_wide(dims)
+        for pass_name in _WAVES_PER_SIMD
     )
