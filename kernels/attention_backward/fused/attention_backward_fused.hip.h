@@ -46,6 +46,18 @@ FLYDSL_DEVICE u32x4 read_row(u32 at) {
   asm volatile("ds_read_b128 %0, %1 offset:%2" : "=v"(value) : "v"(at), "n"(immediate));
   return value;
 }
+template <int immediate>
+FLYDSL_DEVICE u32 read_dword(u32 at) {
+  u32 value;
+  asm volatile("ds_read_b32 %0, %1 offset:%2" : "=v"(value) : "v"(at), "n"(immediate));
+  return value;
+}
+// That of lane n of four neighbours.
+template <int n>
+FLYDSL_DEVICE u32 of_quad(u32 x) {
+  return static_cast<u32>(
+      __builtin_amdgcn_update_dpp(0, static_cast<i32>(x), 0x55 * n, 0xf, 0xf, true));
+}
 template <int first, int second>
 FLYDSL_DEVICE u32x4 read_columns(u32 first_at, u32 second_at) {
   u32x2 low, high;
@@ -65,8 +77,9 @@ struct Wave {
   float key_exists[2];
 
   // Addresses in LDS of this lane.
-  u32 row_at, column_at[2], value_at, ds_at, ds_write_at, key_at, key_column_at;
-  i32 to_written = DerivativeTile::bytes;  // from the buffer of dS that is written to the other
+  u32 row_at, column_at[2], value_at, ds_at, ds_write_at[2], key_at, key_column_at;
+  i32 to_written =
+      -DerivativeTile::bytes;  // to the buffer of dS that is written next from the other
 
   // In a step.
   f32x16 s[2], dp[2], dq, start;
@@ -74,6 +87,7 @@ struct Wave {
   u32x4 row_ring[kRowRing], key_ring[kKeyRing], key_column_ring[kColumnRing],
       ds_column_ring[kColumnRing];
   u32x4 old_sums[4];
+  u32 quad_values[4];
   u32 counter;
 
   FLYDSL_DEVICE Wave(const Work<Pass::keys> &work, u32 block, u32 wave, u32 lane)
@@ -85,7 +99,9 @@ struct Wave {
     column_at[1] = column_at[0] ^ 16;
     value_at = kRowsAt + kValuesAt + RowValues::lane_byte(lane);
     ds_at = kDerivativesAt + DerivativeTile::bytes + DerivativeTile::column_lane(lane);
-    ds_write_at = kDerivativesAt + DerivativeTile::write_lane(wave, lane);
+    for (int half = 0; half < 2; ++half)
+      ds_write_at[half] =
+          kDerivativesAt + DerivativeTile::bytes + DerivativeTile::write_lane(wave, lane, half);
     key_at = kKeysAt + wave * KeyTile::bytes + KeyTile::row_lane(lane);
     key_column_at = kKeysAt + KeyTile::column_lane(lane) + wave * 64;
   }
@@ -94,16 +110,10 @@ struct Wave {
 
   template <bool of_delta>
   FLYDSL_DEVICE void read_values() {
-    u32x4 part[4];
     each<4>([&](auto n) {
       constexpr int i = decltype(n)::value;
-      part[i] = read_row<RowValues::immediate(of_delta, i)>(value_at);
+      quad_values[i] = read_dword<RowValues::immediate(of_delta, i)>(value_at);
     });
-    using u32x16 = vec<u32, 16>;
-    const auto low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
-    const auto high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-    start = bits_as<f32x16>(static_cast<u32x16>(
-        __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
   }
   template <Move move, int n>
   FLYDSL_DEVICE void do_move() {
@@ -138,8 +148,8 @@ struct Wave {
       constexpr int keys = block_of(4 * n), element = element_of_block(4 * n);
       const u32x4 &from = ds[keys][element / 8];
       const u32x2 pairs = {from[element / 2 % 4], from[element / 2 % 4 + 1]};
-      asm volatile("ds_write_b64 %0, %1 offset:%2" ::"v"(ds_write_at), "v"(pairs),
-                   "n"(DerivativeTile::write_immediate(keys, element / 4))
+      asm volatile("ds_write_b64 %0, %1 offset:%2" ::"v"(ds_write_at[element / 8]), "v"(pairs),
+                   "n"(DerivativeTile::write_immediate(keys, element / 4 % 2))
                    : "memory");
     }
   }
@@ -185,7 +195,10 @@ struct Wave {
     constexpr bool of_pair = work == Vector::round_weight || work == Vector::round_derivative;
     constexpr int first = of_pair ? 2 * e : e;
     constexpr int b = block_of(first), i = element_of_block(first);
-    if constexpr (work == Vector::add_sums) {
+    if constexpr (work == Vector::spread) {
+      start[e] = bits_as<float>(of_quad<e % 4>(quad_values[e / 4]));
+      by_now(start[e]);
+    } else if constexpr (work == Vector::add_sums) {
       dq[e] += bits_as<float>(old_sums[e / 4][e % 4]);
       by_now(dq[e]);
     } else if constexpr (work == Vector::exponent) {
@@ -227,33 +240,32 @@ struct Wave {
 
   // ---- dQ of the tile before
 
-  // Of the tile that is computed: its dQ comes in the next step.
-  FLYDSL_DEVICE void look_at_counter() {
-    counter = load_counter(rows.all_counters, counter_byte(rows.now.plane_row));
+  FLYDSL_DEVICE void look_at_counter(i32 plane_row) {
+    counter = load_counter(rows.counters, counter_byte(plane_row));
   }
   // After the look has returned: waits for this block's turn.
   FLYDSL_DEVICE void wait_for_turn() {
-    if (FLYDSL_LIKELY(uniform(counter) >= block)) return;
+    // Clang 22 puts a loop in C++ here into the way of those who need not wait.
+    asm goto("s_cmp_lt_u32 %0, %1\n\ts_cbranch_scc1 %l2" ::"s"(uniform(counter)), "s"(block)
+             : "scc"
+             : poll);
+    return;
+  poll:
 #pragma unroll 1
     do {
       __builtin_amdgcn_s_sleep(1);
-      look_at_counter();
+      look_at_counter(rows.summed_row);
       wait_for_memory<0>();
       asm volatile("" : "+v"(counter));
     } while (uniform(counter) < block);
   }
-  // Begins to load what is there. What block 0 loads is nobody's.
+  // Begins to load what is there.
   FLYDSL_DEVICE void load_old_sums() {
+    rows.sums[2] = rows.bytes_to_load;
     each<4>([&](auto n) {
       constexpr int i = decltype(n)::value;
       old_sums[i] = load_sums<i>(rows.sums, lane * 16);
     });
-  }
-  FLYDSL_DEVICE void forget_old_sums() {
-    if (FLYDSL_UNLIKELY(block == 0)) {
-#pragma unroll
-      for (int n = 0; n < 4; ++n) old_sums[n] = u32x4{};
-    }
   }
   template <int n>
   FLYDSL_DEVICE u32x4 new_sums() const {
@@ -270,65 +282,73 @@ struct Wave {
   }
   // After the stores have completed.
   FLYDSL_DEVICE void signal() {
-    store_counter(rows.all_counters, counter_byte(rows.summed_row), block + 1);
+    store_counter(rows.counters, rows.signal_byte, block + 1);
   }
 
   // ---- a step
 
   template <Part part, int g>
   FLYDSL_DEVICE void do_extra() {
-    const auto at = [](int gap) { return g == gap_of<part>(gap); };
-    constexpr bool middle = part == Part::middle;
-    if constexpr (middle) {
-      if constexpr (at(kForgetGap)) {
-        wait_for_memory<kYoungerThanOldSums>();
-        forget_old_sums();
+    const auto at = [](int gap) { return g == gap; };
+    if constexpr (part == Part::middle) {
+      if constexpr (at(kMoreAddressesGap)) turn_more_buffers();
+      if constexpr (at(kTurnGap - 1)) wait_for_memory<2>();  // but signal, row value
+      if constexpr (at(kTurnGap)) wait_for_turn();
+      if constexpr (at(kOldSumsGap)) load_old_sums();
+      if constexpr (at(kOldSumsReturnedGap)) {
+        wait_for_memory<4>();  // but copies
+        rows.sums[2] = rows.bytes_to_store;
       }
       if constexpr (g > kStoreSumsGap && g <= kStoreSumsGap + 4)
         keep_new_sums<g - kStoreSumsGap - 1>();
       if constexpr (g >= kStoreSumsGap && g < kStoreSumsGap + 4)
         store_new_sums<g - kStoreSumsGap>();
-    }
-    if constexpr (part != Part::last) {
       if constexpr (at(kLoadValueGap)) rows.load_row_value();
       if constexpr (at(kCopyGap)) rows.template copy<0, false>();
       if constexpr (at(kCopyGap + 2)) rows.template copy<1, false>();
       if constexpr (at(kCopyGap + 4)) rows.template copy<0, true>();
       if constexpr (at(kCopyGap + 6)) rows.template copy<1, true>();
-      if constexpr (at(kCounterGap)) look_at_counter();
       if constexpr (g == kSchedule<part>.mask_gap) {
         mask_scores();
         asm volatile("s_nop 3");  // the last wait states between the products and their exponents
       }
-      // Row values, copies and the look have returned; in a middle step sums are still being stored.
-      if constexpr (at(kReturnedGap)) wait_for_memory<middle ? 4 : 0>();
-      if constexpr (at(kTurnGap)) wait_for_turn();
+      if constexpr (at(kReturnedGap)) wait_for_memory<4>();  // but stores of sums
+      if constexpr (at(kCounterGap)) look_at_counter(rows.now.plane_row);
+      if constexpr (at(kPlacesGap)) rows.turn_places(block);
+      if constexpr (at(kPointersGap)) rows.advance_pointers();
+      if constexpr (at(kAdvanceGap)) rows.advance();
+      if constexpr (at(kBuffersGap)) {
+        rows.turn_buffers();
+        value_at += rows.to_buffer_now;
+      }
       if constexpr (at(kSumsPlaceGap)) rows.find_sums();
-      if constexpr (at(kOldSumsGap)) load_old_sums();
-      if constexpr (at(kBuffersGap)) rows.turn_buffers();
       if constexpr (at(kBarrierGap)) {
         wait_for_lds<kSchedule<part>.wait_at_barrier>();
         __builtin_amdgcn_s_barrier();
       }
-      if constexpr (at(kPointersGap)) rows.advance_pointers();
       if constexpr (at(kAddressesGap)) turn_buffers();
-      if constexpr (middle && at(kSignalGap)) {
-        wait_for_memory<4>();  // but old sums
+      if constexpr (at(kSignalGap)) {
+        wait_for_memory<1>();  // but the look
         signal();
+        rows.begin_signals();
       }
-      if constexpr (at(kPlacesGap)) rows.turn_places();
-      if constexpr (at(kAdvanceGap)) rows.advance();
     }
   }
-  // Addresses of the next step. Reads of columns are all begun.
+  // Addresses of the next step, those that it needs at once and the others.
   FLYDSL_DEVICE void turn_buffers() {
     row_at += rows.to_buffer_now;
+    ds_at -= to_written;
+    asm volatile("" : "+v"(row_at), "+v"(ds_at));
+  }
+  FLYDSL_DEVICE void turn_more_buffers() {
     column_at[0] += rows.to_buffer_now;
     column_at[1] += rows.to_buffer_now;
-    value_at += rows.to_buffer_now;
-    ds_at -= to_written;
-    ds_write_at += to_written;
+    ds_write_at[0] += to_written;
+    ds_write_at[1] += to_written;
     to_written = -to_written;
+    asm volatile(""
+                 : "+v"(column_at[0]), "+v"(column_at[1]), "+v"(ds_write_at[0]),
+                   "+v"(ds_write_at[1]), "+s"(to_written));
   }
   template <Part part>
   FLYDSL_DEVICE void step() {
@@ -366,6 +386,9 @@ struct Wave {
       do_move<e.move, e.n>();
     });
     wait_for_lds<0>();
+    slot();
+    if constexpr (part == Part::middle)
+      each<16>([&](auto e) { compute<Vector::spread, decltype(e)::value>(); });
     slot();
   }
 
@@ -410,25 +433,28 @@ struct Wave {
       wait_for_copies();
       barrier();
       read_resident();
-      read_ahead<Part::first>();
-      step<Part::first>();
-      if (steps > 1) {
-        read_ahead<Part::middle>();
+      // The first step adds to the dQ of no tile.
+      counter = ~0u;
+      read_ahead<Part::middle>();
 #pragma unroll 1
-        for (i32 i = 1; i < steps; ++i) step<Part::middle>();
-      }
+      for (i32 i = 0; i < steps; ++i) step<Part::middle>();
       // What the last step has read ahead, before other values take its registers.
       slot();
       wait_for_lds<0>();
+      wait_for_memory<0>();
       slot();
+      wait_for_turn();
+      rows.find_sums();
+      load_old_sums();
       read_ahead<Part::last>();
       step<Part::last>();
       wait_for_memory<0>();
-      forget_old_sums();
+      rows.sums[2] = rows.bytes_to_store;
       wait_for_products();
       each<16>([&](auto e) { compute<Vector::add_sums, decltype(e)::value>(); });
       each<4>([&](auto n) { store_new_sums<decltype(n)::value>(); });
       wait_for_memory<0>();
+      rows.signal_byte = counter_byte(rows.summed_row);
       signal();
     }
     wait_for_products();

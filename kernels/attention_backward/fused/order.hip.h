@@ -58,29 +58,34 @@ FLYDSL_DEVICE WorkItem take_item() {
 FLYDSL_DEVICE u32 counter_byte(i32 plane_row) {
   return static_cast<u32>(plane_row) / 2;
 }
-FLYDSL_DEVICE u32 load_counter(global_ptr<const char> counters, u32 byte) {
+FLYDSL_DEVICE u32 load_counter(u32x4 counters, u32 byte) {
   u32 value;
-  asm volatile("global_load_dword %0, %1, %2 sc1" : "=v"(value) : "v"(byte), "s"(counters));
+  asm volatile("global_load_dword %0, %1, %2 sc1"
+               : "=v"(value)
+               : "v"(byte), "s"(u32x2{counters[0], counters[1]}));
   return value;
 }
-FLYDSL_DEVICE void store_counter(global_ptr<const char> counters, u32 byte, u32 value) {
-  asm volatile("global_store_dword %0, %1, %2 sc1" ::"v"(byte), "v"(value), "s"(counters)
+// Not if it lies past the resource's size.
+FLYDSL_DEVICE void store_counter(u32x4 counters, u32 byte, u32 value) {
+  asm volatile("buffer_store_dword %0, %1, %2, 0 offen sc1" ::"v"(value), "v"(byte), "s"(counters)
                : "memory");
 }
 
-// 16 sums a lane: a product's accumulators, four at a time.
+// 16 sums a lane: a product's accumulators, four at a time. `tile` is a resource: bytes past its size load as 0 and are not
+// stored.
+constexpr u32 kSumsBytes = 4096, kResourceFlags = 0x00027000;
 template <int n>
-FLYDSL_DEVICE u32x4 load_sums(global_ptr<const char> tile, u32 lane_byte) {
+FLYDSL_DEVICE u32x4 load_sums(u32x4 tile, u32 lane_byte) {
   u32x4 value;
-  asm volatile("global_load_dwordx4 %0, %1, %2 offset:%3 sc1"
+  asm volatile("buffer_load_dwordx4 %0, %1, %2, 0 offen offset:%3 sc1"
                : "=v"(value)
                : "v"(lane_byte), "s"(tile), "n"(1024 * n));
   return value;
 }
 template <int n>
-FLYDSL_DEVICE void store_sums(global_ptr<char> tile, u32 lane_byte, u32x4 value) {
-  asm volatile("global_store_dwordx4 %0, %1, %2 offset:%3 sc1" ::"v"(lane_byte), "v"(value),
-               "s"(tile), "n"(1024 * n)
+FLYDSL_DEVICE void store_sums(u32x4 tile, u32 lane_byte, u32x4 value) {
+  asm volatile("buffer_store_dwordx4 %0, %1, %2, 0 offen offset:%3 sc1" ::"v"(value),
+               "v"(lane_byte), "s"(tile), "n"(1024 * n)
                : "memory");
 }
 

@@ -30,9 +30,13 @@ struct Rows {
   i32 heads_left, tiles_left;  // after those that until_change counts
   i32 until_change;  // tiles from the one that is copied to one of other lanes or another head
   Place copied, next, now;
-  i32 summed_row;                                 // plane row of the tile whose dQ is computed
-  global_ptr<char> sums;                          // of the tile whose dQ comes next
-  global_ptr<const char> all_sums, all_counters;  // of this wave
+  i32 summed_row;  // plane row of the tile whose dQ is computed
+  // Sums of that tile: in the first step of none, and block 0 loads none.
+  u32x4 sums;
+  u32 bytes_to_load = 0, bytes_to_store = 0;
+  u32x4 counters;  // no bytes of them while there is no signal to give
+  u32 signal_byte;
+  global_ptr<const char> all_sums;  // of this wave
   // Of the tile that is copied.
   global_ptr<const char> q_tile, dout_tile;
   global_ptr<const float> row_values;
@@ -41,7 +45,7 @@ struct Rows {
   u32 value_lane;
   float value_factor, row_value;
   u32 buffer_now, buffer_next, buffer_copied;  // bytes from the first
-  u32 to_buffer_now;                           // from the one before
+  u32 to_buffer_now = 0;                       // from the one before
 
   FLYDSL_DEVICE Rows(const Work<Pass::keys> &work, u32 wave, u32 lane)
       : work(work), wave(wave), lane(lane) {
@@ -58,7 +62,9 @@ struct Rows {
     // Half of the waves bring lse, the others delta.
     value_factor = wave % 2 ? -1.0f : -1.0f / (a->scale * kLog2E);
     all_sums = (global_ptr<const char>)a->dq_accumulator + wave * (kRows * 32 * 4);
-    all_counters = (global_ptr<const char>)a->dq_counters + 4 * (kTickets + wave);
+    const u64 first_counter = reinterpret_cast<u64>(a->dq_counters) + 4 * (kTickets + wave);
+    counters = u32x4{static_cast<u32>(first_counter), static_cast<u32>(first_counter >> 32), 0,
+                     kResourceFlags};
     buffer_now = 0;
     buffer_next = kRowBufferBytes;
     buffer_copied = 2 * kRowBufferBytes;
@@ -133,8 +139,16 @@ struct Rows {
     }
   }
   FLYDSL_DEVICE void find_sums() {
-    sums = (global_ptr<char>)all_sums + i64{now.plane_row} * (kHeadDim * 4);
+    const u64 at = reinterpret_cast<u64>(all_sums) +
+                   static_cast<u64>(static_cast<u32>(summed_row)) * (kHeadDim * 4);
+    sums[0] = static_cast<u32>(at);
+    sums[1] = static_cast<u32>(at >> 32);
+    sums[3] = kResourceFlags;
     asm volatile("" : "+s"(sums));
+  }
+  FLYDSL_DEVICE void begin_signals() {
+    counters[2] = ~0u;
+    asm volatile("" : "+s"(counters));
   }
   FLYDSL_DEVICE void turn_buffers() {
     const u32 free = buffer_now;
@@ -146,10 +160,14 @@ struct Rows {
                  : "+s"(buffer_now), "+s"(buffer_next), "+s"(buffer_copied), "+s"(to_buffer_now));
   }
   // At the end of a step: its tile's dQ comes next.
-  FLYDSL_DEVICE void turn_places() {
+  FLYDSL_DEVICE void turn_places(u32 block) {
+    bytes_to_load = block == 0 ? 0 : kSumsBytes;
+    bytes_to_store = kSumsBytes;
+    signal_byte = counter_byte(summed_row);
     summed_row = now.plane_row;
     now = next;
     next = copied;
+    asm volatile("" : "+v"(signal_byte), "+s"(bytes_to_load), "+s"(bytes_to_store));
     asm volatile(""
                  : "+s"(summed_row), "+s"(now.first_row), "+s"(now.plane_row), "+s"(next.first_row),
                    "+s"(next.plane_row));

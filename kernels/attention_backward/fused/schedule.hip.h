@@ -58,7 +58,16 @@ struct LdsEvent {
 
 // Vector work on element e of 32, or pair e of 16: old sums of dQ, exponents, weights, weights in the input type, derivatives of scores, these in
 // the input type.
-enum class Vector { add_sums, exponent, weight, round_weight, derivative, round_derivative, write };
+enum class Vector {
+  spread,
+  add_sums,
+  exponent,
+  weight,
+  round_weight,
+  derivative,
+  round_derivative,
+  write
+};
 struct VectorEvent {
   Vector work;
   int n;
@@ -83,34 +92,24 @@ constexpr int resident_number(int n) {
   return number;
 }
 
-enum class Part {
-  first,
-  middle,
-  last
-};  // of a work-group's steps: the first has no dQ to add to, the last nothing else
+// Of a work-group's steps; the last one is dQ of the last tile.
+enum class Part { middle, last };
 
 template <Part part>
-constexpr int kOps = part == Part::first    ? 64
-                     : part == Part::middle ? 80
-                                            : 16;
+constexpr int kOps = part == Part::middle ? 80 : 16;
 
 template <Part part>
 constexpr Op op_at(int i) {
   if (part == Part::last) return {Product::dq, i};
-  if (part == Part::middle) {
-    if (i < 32) return {i % 2 ? Product::dq : Product::s, i / 2};
-    i -= 16;
-  } else if (i < 16) {
-    return {Product::s, i};
-  }
+  if (i < 32) return {i % 2 ? Product::dq : Product::s, i / 2};
+  i -= 16;
   return {i < 32 ? Product::dp : i < 48 ? Product::dv : Product::dk, i % 16};
 }
 
 constexpr int kRowRing = 4, kKeyRing = 2, kColumnRing = 3;  // fragments in registers
 // Matrix instructions before their use that they are read.
 constexpr int kRowsAhead = 6;
-template <Part part>
-constexpr int kKeysAhead = part == Part::first ? 3 : 5;
+constexpr int kKeysAhead = 5;
 template <Part part>
 constexpr int kColumnsAhead = part == Part::last ? 2 : 5;
 
@@ -131,8 +130,7 @@ struct Schedule {
 };
 
 // A result of a matrix instruction may be read so many later.
-template <Part part>
-constexpr int kResultGaps = part == Part::first ? 5 : 4;
+constexpr int kResultGaps = 4;
 
 template <Part part>
 constexpr int position(Product product, int n) {
@@ -141,22 +139,24 @@ constexpr int position(Product product, int n) {
   return -1;
 }
 
-// A gap of a middle step in another part.
-template <Part part>
-constexpr int gap_of(int gap) {
-  return part == Part::middle ? gap : gap < 32 ? gap / 2 : gap - 16;
-}
-constexpr int kExponentsAhead = 6;  // of the weights
-constexpr int kWeightsBeforeSums = 4;
-// What is not in a schedule stands in these gaps, most of which hold little else.
-constexpr int kLoadValueGap = 0, kCopyGap = 11, kCounterGap = 29, kForgetGap = 30,
-              kStoreSumsGap = 38, kReturnedGap = 64, kWriteValueGap = 65, kTurnGap = 67,
-              kSumsPlaceGap = 68, kOldSumsGap = 69, kBuffersGap = 70, kPointersGap = 71,
-              kBarrierGap = 72, kAddressesGap = 73, kSignalGap = 75, kPlacesGap = 76,
-              kAdvanceGap = 77;
-// Loads begun between those of the sums and kForgetGap: the row value, copies, the look at the counter.
-constexpr int kYoungerThanOldSums = 5 + (kCounterGap < kForgetGap);
-static_assert(kCounterGap < kStoreSumsGap && kPlacesGap > kSignalGap);
+constexpr int kExponentsAhead = 6;      // of the weights
+constexpr int kWeightsBeforeSums = 12;  // sums of dQ take some 1,000 clocks to come
+// Row values of a product's start, read and spread; those of S in the step before.
+constexpr int kLseGap = 71, kSpreadLseGap = 74, kDeltaGap = 17, kSpreadDeltaGap = 23;
+// What is not in a schedule stands in these gaps, most of which hold little else: a branch or more than three scalar
+// instructions beside reads would hold up the next product.
+constexpr int kLoadValueGap = 0, kSumsPlaceGap = 1, kTurnGap = 3, kOldSumsGap = 5, kCopyGap = 7,
+              kMoreAddressesGap = 15, kOldSumsReturnedGap = 40, kStoreSumsGap = 44,
+              kReturnedGap = 64, kWriteValueGap = 65, kCounterGap = 66, kPlacesGap = 67,
+              kPointersGap = 68, kAdvanceGap = 69, kBuffersGap = 70, kBarrierGap = 72,
+              kAddressesGap = 73, kSignalGap = 73;
+// The counts in waits for memory, and what is read before it moves on, rest on this order.
+static_assert(kLoadValueGap < kTurnGap - 1 && kSumsPlaceGap < kOldSumsGap &&
+              kTurnGap < kOldSumsGap && kOldSumsGap < kCopyGap &&
+              kCopyGap + 6 < kOldSumsReturnedGap && kStoreSumsGap + 3 < kReturnedGap &&
+              kReturnedGap < kWriteValueGap && kReturnedGap < kCounterGap &&
+              kCounterGap < kPlacesGap && kPlacesGap < kPointersGap && kPlacesGap < kSignalGap &&
+              kBuffersGap < kLseGap);
 
 template <Part part>
 constexpr Schedule<part> make_schedule() {
@@ -180,12 +180,12 @@ constexpr Schedule<part> make_schedule() {
     const int n = op.n;
     switch (op.product) {
       case Product::s:
-        if (n == 0) put(i - kRowsAhead, Move::lse, 0);
+        if (n == 0) put(kLseGap - ops, Move::lse, 0);
         if (n % 2 == 0) put(i - kRowsAhead, Move::q_row, n / 2);
-        if (!resident_key(n)) put(i - kKeysAhead<part>, Move::k_row, n);
+        if (!resident_key(n)) put(i - kKeysAhead, Move::k_row, n);
         break;
       case Product::dp:
-        if (n == 0) put(i - kRowsAhead - 1, Move::delta, 0);
+        if (n == 0) put(kDeltaGap, Move::delta, 0);
         if (n % 2 == 0) put(i - kRowsAhead, Move::dout_row, n / 2);
         break;
       case Product::dv:
@@ -202,11 +202,24 @@ constexpr Schedule<part> make_schedule() {
   }
 
   if (part != Part::last) {
-    put(gap_of<part>(kWriteValueGap), Move::write_values, 0);
+    const auto put_vector = [&](int g, Vector work, int n) {
+      VectorEvent &event = result.vector[g][result.vector_count[g]++];
+      event.work = work;
+      event.n = n;
+    };
+    // Every other gap there has room for some.
+    for (int n = 0; n < 16; ++n) {
+      put_vector(kSpreadDeltaGap + n / 4 * 2, Vector::spread, n);
+      put_vector(n < 5    ? kSpreadLseGap
+                 : n < 10 ? kSpreadLseGap + 1
+                          : kSpreadLseGap + 3,
+                 Vector::spread, n);
+    }
+    put(kWriteValueGap, Move::write_values, 0);
     result.mask_gap = position<part>(Product::s, 15) + 1;
-    result.dp_done = position<part>(Product::dp, 15) + kResultGaps<part>;
+    result.dp_done = position<part>(Product::dp, 15) + kResultGaps;
     // The first elements are of the first key block, whose products end before those of the second.
-    int gap = position<part>(Product::s, 14) + kResultGaps<part>, used = 0;
+    int gap = position<part>(Product::s, 14) + kResultGaps, used = 0;
     const auto room = [&](int g) {
       return 6 - (result.lds_count[g] > 3 ? result.lds_count[g] - 3 : 0);
     };
@@ -227,9 +240,10 @@ constexpr Schedule<part> make_schedule() {
     // Some exponents and weights, while the last product of dQ ends; its sums; the others.
     for (int e = 0; e < kExponentsAhead; ++e) add(Vector::exponent, e, 1, 0);
     for (int e = 0; e < 36; ++e) {
-      if (part == Part::middle && e == kWeightsBeforeSums) {
+      if (e == kWeightsBeforeSums) {
         for (int n = 0; n < 16; ++n)
-          add(Vector::add_sums, n, 1, position<part>(Product::dq, 15) + kResultGaps<part>);
+          add(Vector::add_sums, n, 1,
+              later(position<part>(Product::dq, 15) + kResultGaps, kOldSumsReturnedGap));
         if (gap >= kStoreSumsGap) result.fits = false;
       }
       if (e + kExponentsAhead < 32) add(Vector::exponent, e + kExponentsAhead, 1, 0);
@@ -253,7 +267,7 @@ constexpr Schedule<part> make_schedule() {
             position<part>(weight ? Product::dv : Product::dk, e / 16 * 8 + block_of(e));
         if (g + 2 > first) result.fits = false;
       }
-    if (result.writes_done >= gap_of<part>(kBarrierGap)) result.fits = false;
+    if (result.writes_done >= kBarrierGap) result.fits = false;
   }
 
   // Waits: two steps in a row, the second one's are kept.
@@ -278,15 +292,15 @@ constexpr Schedule<part> make_schedule() {
     for (int i = 0; i < ops; ++i) {
       const Op op = op_at<part>(i);
       int needed = 0;
+      if (part == Part::middle && i == kSpreadLseGap) needed = coming[int(Move::lse)][0];
       const auto need = [&](Move move, int n) { needed = later(needed, read[int(move)][n]); };
+      if (i == kSpreadDeltaGap) need(Move::delta, 0);
       switch (op.product) {
         case Product::s:
-          if (op.n < 2) need(Move::lse, 0);
           need(Move::q_row, op.n / 2);
           if (!resident_key(op.n)) need(Move::k_row, op.n);
           break;
         case Product::dp:
-          if (op.n < 2) need(Move::delta, 0);
           need(Move::dout_row, op.n / 2);
           break;
         case Product::dv:
@@ -311,7 +325,7 @@ constexpr Schedule<part> make_schedule() {
         (next ? coming : read)[int(move)][n] = issued;
         if (move == Move::write_ds || move == Move::write_values) writes = issued;
       });
-      if (i == gap_of<part>(kBarrierGap) && part != Part::last) {
+      if (i == kBarrierGap && part != Part::last) {
         const int younger = issued - writes;
         result.wait_at_barrier = younger < 15 ? younger : 15;
         landed = later(landed, writes);

@@ -67,30 +67,33 @@ struct RowTile {
   }
 };
 
-// dS of 256 keys and 32 rows: 64 bytes a key, four keys together. A lane writes four rows of a key at a time.
+// dS of 256 keys and 32 rows: 64 bytes a key, four keys together; of the last two of them the halves change places. A lane
+// writes four rows of a key at a time: 16 lanes 16 keys, of which those hit the same 128 bytes at different places.
 struct DerivativeTile {
   static constexpr int key_bytes = 2 * kRows, pitch = 4 * key_bytes + 8, bytes = kKeys / 4 * pitch;
 
-  // Rows 8 quadruple + 4 (l / 32) + 0..3 of key 32 block + l % 32 of the wave.
-  static FLYDSL_DEVICE u32 write_lane(u32 wave, u32 lane) {
+  // Rows 16 half + 4 (l / 32) + 0..3 of key 32 block + l % 32 of the wave.
+  static FLYDSL_DEVICE u32 write_lane(u32 wave, u32 lane, u32 half) {
     return (wave * (kKeysOfWave / 4) + lane % 32 / 4) * pitch + lane % 4 * key_bytes +
-           lane / 32 * 8;
+           (half ^ lane / 2 % 2) * 32 + lane / 32 * 8;
   }
-  static constexpr int write_immediate(int block, int quadruple) {
-    return block * (32 / 4) * pitch + 16 * quadruple;
+  // Rows 8 later.
+  static constexpr int write_immediate(int block, int second) {
+    return block * (32 / 4) * pitch + 16 * second;
   }
   // Keys 16 n + 8 half + 4 (l / 32) + 0..3, all rows.
   static FLYDSL_DEVICE u32 column_lane(u32 lane) {
-    return lane / 32 * pitch + lane % 16 / 4 * key_bytes + column_byte(lane);
+    return lane / 32 * pitch + lane % 16 / 4 * key_bytes + (column_byte(lane) ^ lane / 8 % 2 * 32);
   }
   static constexpr int column_immediate(int n, int half) { return (4 * n + 2 * half) * pitch; }
 };
 
-// -lse / scale and -delta of 32 rows. A lane takes rows 8 n + 4 (l / 32) + 0..3, n < 4, for the accumulators of a product.
+// -lse / scale and -delta of 32 rows. The accumulators of a product are rows 8 n + 4 (l / 32) + 0..3, n < 4; a lane takes row l % 4
+// of them from LDS, the others from its neighbours.
 struct RowValues {
   static constexpr int bytes = 2 * 4 * kRows;
   static constexpr int delta_byte = 4 * kRows;
-  static FLYDSL_DEVICE u32 lane_byte(u32 lane) { return lane / 32 * 16; }
+  static FLYDSL_DEVICE u32 lane_byte(u32 lane) { return lane / 32 * 16 + lane % 4 * 4; }
   static constexpr int immediate(bool delta, int n) { return (delta ? delta_byte : 0) + 32 * n; }
 };
 
