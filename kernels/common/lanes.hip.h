@@ -10,6 +10,10 @@ constexpr u32 kWaveLanes = 64;
 FLYDSL_DEVICE u32 uniform(u32 value) {
   return __builtin_amdgcn_readfirstlane(value);
 }
+FLYDSL_DEVICE u64 uniform(u64 value) {
+  return uniform(static_cast<u32>(value)) | static_cast<u64>(uniform(static_cast<u32>(value >> 32)))
+                                                << 32;
+}
 
 // The same value; what is computed from the result is not moved to before this point (out of a loop,
 // where it would have to be kept in registers).

@@ -32,47 +32,71 @@ FLYDSL_DEVICE void wait_for_younger_copies() {
   __builtin_amdgcn_s_waitcnt(0x0f70 | younger % 16 | younger / 16 << 14);
 }
 
+// 1024 bytes from `from` + offset, an offset for each lane, to LDS address `to` + `immediate`; nothing if `mask` is 0.
 // (m0 need not be named: clang reserves it, and sets it where it uses it.)
-// 1024 bytes from `from` + offset, an offset for each lane, to LDS address `to` + `immediate`.
 template <int immediate>
 FLYDSL_DEVICE void copy_line(global_ptr<const char> from, u32 offset, u32 to) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tglobal_load_lds_dwordx4 %2, %3" ::"s"(to),
                "n"(immediate), "v"(offset), "s"(from)
                : "scc", "memory");
 }
+template <int immediate>
+FLYDSL_DEVICE void copy_line(global_ptr<const char> from, u32 offset, u32 to, u64 mask) {
+  asm volatile(
+      "s_add_u32 m0, %0, %1\n\ts_mov_b64 exec, %4\n\tglobal_load_lds_dwordx4 %2, %3\n\ts_mov_b64 "
+      "exec, -1" ::"s"(to),
+      "n"(immediate), "v"(offset), "s"(from), "s"(mask)
+      : "scc", "memory");
+}
 
-// The copies of one operand's slabs, one after the other; the last one again and again once all are there.
+// The copies of one operand's slabs, one after the other, and then those of the tile that follows; where none does, the last
+// one again and again.
 template <class Slab>
 struct Source {
   static constexpr int kCopies = Slab::kCopies;
   global_ptr<const char> next;
-  i64 advance;
-  i32 left;  // slabs after `next`
+  i64 advance, jump;  // from slab to slab, and from the last one to the following tile's first
+  i32 left, refill;   // slabs of the tile after `next`, and of the following one after its first
   u32 offset[kCopies];
 
   FLYDSL_DEVICE void begin(const Operand &from, i32 slabs, u32 wave, u32 lane) {
     next = from.first;
     advance = Slab::advance(from);
     left = slabs - 1;
+    jump = 0;
+    refill = 0;
 #pragma unroll
     for (int n = 0; n < kCopies; ++n) offset[n] = Slab::offset(from, wave * kCopies + n, lane);
+  }
+  // `following` comes after `from`, with as many slabs and all rows of either; or nothing does.
+  FLYDSL_DEVICE void follow(const Operand &from, const Operand &following, bool follows,
+                            i32 slabs) {
+    jump = follows ? following.first - from.first - (slabs - 1) * advance : 0;
+    refill = follows ? slabs - 1 : 0;
+    settle();
   }
   template <int n>
   FLYDSL_DEVICE void copy(u32 to) const {
     copy_line<1024 * n>(next, offset[n], to);
   }
+  template <int n>
+  FLYDSL_DEVICE void copy(u32 to, u64 mask) const {
+    copy_line<1024 * n>(next, offset[n], to, mask);
+  }
   // Into scalar registers, where clang may not have kept them across a branch.
   FLYDSL_DEVICE void settle() {
-    const u64 address = (u64)next;
-    next =
-        (global_ptr<const char>)(uniform(static_cast<u32>(address)) |
-                                 static_cast<u64>(uniform(static_cast<u32>(address >> 32))) << 32);
+    next = (global_ptr<const char>)uniform((u64)next);
+    jump = static_cast<i64>(uniform(static_cast<u64>(jump)));
     left = static_cast<i32>(uniform(static_cast<u32>(left)));
+    refill = static_cast<i32>(uniform(static_cast<u32>(refill)));
   }
   // Done here, not where the next copy is.
   FLYDSL_DEVICE void go_on() {
-    next += left > 0 ? advance : 0;
+    // (Looked at after the subtraction: with its borrow, it would be a vector instruction.)
     --left;
+    const bool ends = left < 0;
+    next += ends ? jump : advance;
+    left = ends ? refill : left;
     asm volatile("" : "+s"(next), "+s"(left));
   }
   FLYDSL_DEVICE void copy_all(u32 to) {
@@ -102,7 +126,9 @@ struct MainLoop {
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
   u32 b_first[4];
-  u32 stage_now, stage_next;                 // bytes from stage 0
+  u32 stage_now, stage_next, stage_done;     // bytes from stage 0
+  i32 pairs;                                 // of slabs, to do
+  u64 mask;                                  // 0: the slab copies nothing
   u32x4 a[2][4 * kHalfA], b[2][4 * kHalfB];  // halves: fragment blocks * step + block
 
   FLYDSL_DEVICE MainLoop(lds_ptr<char> memory, u32 wave, u32 lane)
@@ -192,6 +218,14 @@ struct MainLoop {
           of_b[2 * kHalfB * step + block_b], of_b[2 * kHalfB * step + kHalfB + block_b]);
   }
 
+  // A tile ends with an odd slab.
+  template <int parity, int n, class Source>
+  FLYDSL_DEVICE void copy(const Source &from, u32 to) const {
+    if constexpr (parity == 1)
+      from.template copy<n>(to, mask);
+    else
+      from.template copy<n>(to);
+  }
   template <int quadrant, int parity, int m>
   FLYDSL_DEVICE void gap() {
     each<reads_of(quadrant)>([&](auto read) {
@@ -212,20 +246,27 @@ struct MainLoop {
       stage_next = after(stage_now);
       asm volatile("" : "+s"(stage_next));
     }
+    if constexpr (parity == 1 && quadrant == 1 && m == 0) {
+      // (A comparison in C++ becomes a vector instruction.)
+      asm volatile("s_cmp_eq_u32 %1, 1\n\ts_cselect_b64 %0, 0, -1"
+                   : "=s"(mask)
+                   : "s"(pairs)
+                   : "scc");
+    }
     each<4>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if constexpr (quadrant == 1 && m == kPlaces / 2 + n * kPlaces / 16)
         a_next[n] = a_first[n] + stage_next;
     });
-    each<SlabB::kCopies>([&](auto copy) {
-      constexpr int n = decltype(copy)::value;
+    each<SlabB::kCopies>([&](auto number) {
+      constexpr int n = decltype(number)::value;
       if constexpr (quadrant == 2 && gap_of_copy(n, SlabB::kCopies) == m)
-        from_b.template copy<n>(lines_b + parity * SlabB::kBytes);
+        copy<parity, n>(from_b, lines_b + parity * SlabB::kBytes);
     });
-    each<SlabA::kCopies>([&](auto copy) {
-      constexpr int n = decltype(copy)::value;
+    each<SlabA::kCopies>([&](auto number) {
+      constexpr int n = decltype(number)::value;
       if constexpr (quadrant == 3 && gap_of_copy(n, SlabA::kCopies) == m)
-        from_a.template copy<n>(lines_a + stage_now);
+        copy<parity, n>(from_a, lines_a + stage_now);
     });
   }
 
@@ -255,15 +296,20 @@ struct MainLoop {
     multiply_quadrant<1, parity>();
     multiply_quadrant<2, parity>();
     multiply_quadrant<3, parity>();
+    stage_done = stage_now;
     stage_now = stage_next;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_next[n];
   }
 
-  // Starts the copies of the first slabs of `length` k, and clears the sums. What is done between this and run() is done while they are
-  // under way.
+  // ---- A tile is begin(), add(), and if its length is not made of pairs of slabs add_rest(). Another one may follow without a
+  // break: follow() before add(), resume() after it and before the add() of the other.
+  static constexpr i32 kPairK = 2 * kSlabK;
+
+  // Starts the copies of the first slabs of `length` k, and clears the sums. What is done between this and add() is done while
+  // they are under way.
   FLYDSL_DEVICE void begin(const Operand &operand_a, const Operand &operand_b, i32 length) {
-    const i32 slabs = length / kSlabK;
+    const i32 slabs = length / kPairK * 2;
     if (FLYDSL_LIKELY(slabs > 0)) {
       from_a.begin(operand_a, slabs, wave, lane);
       from_a.copy_all(lines_a);
@@ -276,13 +322,21 @@ struct MainLoop {
       from_b.copy_all(lines_b + SlabB::kBytes);
       from_a.copy_all(lines_a + 2 * SlabA::kBytes);
     }
+    stage_done = 0;
     clear_sums<kSums>();
   }
 
-  // `slabs` complete slabs, from 1 up. Nothing is read from LDS, and no copy is in flight, afterwards in this wave.
-  FLYDSL_DEVICE void add_slabs(i32 slabs) {
-    from_a.settle();
-    from_b.settle();
+  // Between begin() or resume() and add(): what comes after this tile. A tile that follows has the same length, no rest, at least four slabs,
+  // and all of its rows, as this one has.
+  FLYDSL_DEVICE void follow(const Operand &operand_a, const Operand &operand_b,
+                            const Operand &next_a, const Operand &next_b, bool follows,
+                            i32 length) {
+    from_a.follow(operand_a, next_a, follows, length / kSlabK);
+    from_b.follow(operand_b, next_b, follows, length / kSlabK);
+  }
+
+  // After begin() and follow(), if there is a pair of slabs: reads the first fragments.
+  FLYDSL_DEVICE void start() {
     stage_now = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
@@ -290,20 +344,58 @@ struct MainLoop {
     barrier();
     each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
     each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
-    wait_for_reads<4 * kHalfB * SlabB::kReads>();
-#pragma unroll 1
-    for (;;) {
-      slab<0>();
-      if (--slabs == 0) break;
-      slab<1>();
-      if (--slabs == 0) break;
-    }
-    wait_for_reads<0>();
-    wait_for_copies();
-    slot();
   }
 
-  // One slab of which only `left` k exist; the others count as zeros, of either operand.
+  // The pairs of slabs of `length` k, from one up. Afterwards this wave may use its lines of LDS that free_a() and free_b() say.
+  FLYDSL_DEVICE void add(i32 length) {
+    from_a.settle();
+    from_b.settle();
+    stage_now = uniform(stage_now);
+    pairs = static_cast<i32>(uniform(static_cast<u32>(length / kPairK)));
+    wait_for_reads<4 * kHalfB * SlabB::kReads>();
+#pragma unroll 1
+    do {
+      slab<0>();
+      slab<1>();
+    } while (--pairs != 0);
+    wait_for_reads<0>();
+    slot();
+  }
+  // Addresses of SlabA::kBytes / kWaves and SlabB::kBytes / kWaves of LDS.
+  FLYDSL_DEVICE u32 free_a() const {
+    return lines_a + stage_done;
+  }
+  FLYDSL_DEVICE u32 free_b() const {
+    return lines_b + SlabB::kBytes;
+  }
+
+  // To the tile that follows: what the last slab did not copy, and no sums.
+  FLYDSL_DEVICE void resume() {
+    from_b.copy_all(free_b());
+    from_a.copy_all(free_a());
+    clear_sums<kSums>();
+  }
+
+  // The last k of a tile that none follows. No copy is in flight afterwards.
+  FLYDSL_DEVICE void add_rest(Operand operand_a, Operand operand_b, i32 length) {
+    const i32 slabs = length / kPairK * 2;
+    i32 left = length - slabs * kSlabK;
+    wait_for_copies();
+    if (FLYDSL_LIKELY(left == 0)) return;
+    operand_a.first += slabs * SlabA::advance(operand_a);
+    operand_b.first += slabs * SlabB::advance(operand_b);
+    barrier();
+#pragma unroll 1
+    for (; left > 0; left -= kSlabK) {
+      add_some(operand_a, operand_b, left);
+      operand_a.first += SlabA::advance(operand_a);
+      operand_b.first += SlabB::advance(operand_b);
+      barrier();
+    }
+  }
+
+ private:
+  // One slab, in stages 0, of which `left` k exist, if so many; the others count as zeros, of either operand.
   FLYDSL_DEVICE void add_some(const Operand &operand_a, const Operand &operand_b, i32 left) {
     fill<SlabA>(operand_a, lines_a, left);
     fill<SlabB>(operand_b, lines_b, left);
@@ -328,19 +420,6 @@ struct MainLoop {
     for (int n = 0; n < Slab::kCopies; ++n)
       write_b128(to + 1024 * n,
                  Slab::load_some(operand, wave * Slab::kCopies + n, lane, left * kBytes));
-  }
-
-  // The sums of the tile over k < `length`, as begin() was told. All waves have done with LDS afterwards.
-  FLYDSL_DEVICE void run(Operand operand_a, Operand operand_b, i32 length) {
-    const i32 slabs = length / kSlabK, left = length % kSlabK;
-    if (FLYDSL_LIKELY(slabs > 0)) add_slabs(slabs);
-    barrier();
-    if (FLYDSL_UNLIKELY(left > 0)) {
-      operand_a.first += slabs * SlabA::advance(operand_a);
-      operand_b.first += slabs * SlabB::advance(operand_b);
-      add_some(operand_a, operand_b, left);
-      barrier();
-    }
   }
 };
 
