@@ -8,6 +8,7 @@
 #include "tools/attention_forward.h"
 #include "tools/exit_status.h"
 #include "tools/grouped_gemm.h"
+#include "tools/gemm.h"
 #include "tools/rms_norm.h"
 
 namespace flydsl::tools {
@@ -18,6 +19,7 @@ const std::vector<const Operator *> &all_operators() {
       &attention_decode_operator(),
       &attention_forward_operator(),
       &grouped_gemm_operator(),
+      &gemm_operator(),
       &rms_norm_operator(),
   };
   return operators;

@@ -1,11 +1,12 @@
 """All operators, in alphabetical order: a new operator is one more line."""
 
-from . import attention_backward, attention_decode, attention_forward, grouped_gemm, rms_norm
+from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, rms_norm
 
 OPERATORS = (
     attention_backward.OPERATOR,
     attention_decode.OPERATOR,
     attention_forward.OPERATOR,
+    gemm.OPERATOR,
     grouped_gemm.OPERATOR,
     rms_norm.OPERATOR,
 )

@@ -126,6 +126,14 @@ inline flydsl_aot_attention_backward_params attention_backward_params() {
   return params;
 }
 
+// Zeroed, with struct_size set and alpha 1.
+inline flydsl_aot_gemm_params gemm_params() {
+  flydsl_aot_gemm_params params{};
+  params.struct_size = sizeof params;
+  params.alpha = 1;
+  return params;
+}
+
 // Zeroed, with struct_size set and PyTorch's eps where none is given.
 inline flydsl_aot_rms_norm_params rms_norm_params() {
   flydsl_aot_rms_norm_params params{};
@@ -237,6 +245,23 @@ class Library {
   Status attention_decode_explain(const flydsl_aot_attention_decode_params &params,
                                   std::vector<Candidate> *candidates) const {
     return flydsl_aot_attention_decode_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status gemm(const flydsl_aot_gemm_params &params, void *stream) const {
+    return flydsl_aot_gemm(handle_, &params, stream);
+  }
+  Status gemm_prefetch(const flydsl_aot_gemm_params &params) const {
+    return flydsl_aot_gemm_prefetch(handle_, &params);
+  }
+  Status gemm_query(const flydsl_aot_gemm_params &params, flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_gemm_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status gemm_explain(const flydsl_aot_gemm_params &params,
+                      std::vector<Candidate> *candidates) const {
+    return flydsl_aot_gemm_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status rms_norm(const flydsl_aot_rms_norm_params &params, void *stream) const {

@@ -93,8 +93,8 @@ typedef struct flydsl_aot_gemm_params {
 } flydsl_aot_gemm_params;
 /* d is batched when a or b is; any other operand of rank one less is the same for all batches, as one whose batch stride is 0 or
  * whose batch size is 1 is. Any strides, in elements, 0 among them where an operand is only read; d and aux may not overlap
- * themselves, each other or an input, except that c or residual may be exactly d (pointer, dtype, sizes and strides) or exactly
- * aux. Every operand is aligned to its element size; no more is required, but fast instances need an a and b with one
+ * themselves, each other or an input, except that c may be exactly d or exactly aux (pointer, dtype, sizes and strides) and
+ * residual exactly d. Every operand is aligned to its element size; no more is required, but fast instances need an a and b with one
  * stride of 1, and 16-byte aligned otherwise.
  * Refused: fp64, FNUZ forms, e8m0, e2m1 and integers (UNSUPPORTED_DTYPE; scales of blocks along K are scaled_gemm's); a and b
  * whose dtypes differ (INVALID_DTYPE); a descale for a dtype of 16 or 32 bits (INVALID_ARGUMENT); alpha or beta that is not

@@ -83,6 +83,30 @@ FIELD(flydsl_aot_archive_entry, sgpr_count, 108);
 FIELD(flydsl_aot_archive_entry, compressed_bytes, 112);
 FIELD(flydsl_aot_archive_entry, image_bytes, 120);
 
+SIZE(flydsl_aot_epilogue, 584);
+FIELD(flydsl_aot_epilogue, bias_n, 0);
+FIELD(flydsl_aot_epilogue, bias_m, 144);
+FIELD(flydsl_aot_epilogue, activation, 288);
+FIELD(flydsl_aot_epilogue, reserved, 292);
+FIELD(flydsl_aot_epilogue, residual, 296);
+FIELD(flydsl_aot_epilogue, aux, 440);
+
+SIZE(flydsl_aot_gemm_params, 1624);
+FIELD(flydsl_aot_gemm_params, struct_size, 0);
+FIELD(flydsl_aot_gemm_params, alpha, 4);
+FIELD(flydsl_aot_gemm_params, beta, 8);
+FIELD(flydsl_aot_gemm_params, reserved, 12);
+FIELD(flydsl_aot_gemm_params, a, 16);
+FIELD(flydsl_aot_gemm_params, b, 160);
+FIELD(flydsl_aot_gemm_params, c, 304);
+FIELD(flydsl_aot_gemm_params, d, 448);
+FIELD(flydsl_aot_gemm_params, a_descale, 592);
+FIELD(flydsl_aot_gemm_params, b_descale, 736);
+FIELD(flydsl_aot_gemm_params, d_scale, 880);
+FIELD(flydsl_aot_gemm_params, epilogue, 1024);
+FIELD(flydsl_aot_gemm_params, workspace, 1608);
+FIELD(flydsl_aot_gemm_params, workspace_bytes, 1616);
+
 SIZE(flydsl_aot_rms_norm_params, 1024);
 FIELD(flydsl_aot_rms_norm_params, struct_size, 0);
 FIELD(flydsl_aot_rms_norm_params, eps, 4);
@@ -281,6 +305,7 @@ static void check_null(void) {
   flydsl_aot_attention_decode_params decode;
   flydsl_aot_attention_backward_params backward;
   flydsl_aot_grouped_gemm_params grouped;
+  flydsl_aot_gemm_params gemm;
   flydsl_aot_rms_norm_params rms_norm;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
@@ -292,6 +317,7 @@ static void check_null(void) {
   memset(&decode, 0, sizeof decode);
   memset(&backward, 0, sizeof backward);
   memset(&grouped, 0, sizeof grouped);
+  memset(&gemm, 0, sizeof gemm);
   memset(&rms_norm, 0, sizeof rms_norm);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
@@ -300,6 +326,7 @@ static void check_null(void) {
   decode.struct_size = sizeof decode;
   backward.struct_size = sizeof backward;
   grouped.struct_size = sizeof grouped;
+  gemm.struct_size = sizeof gemm;
   rms_norm.struct_size = sizeof rms_norm;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
@@ -324,6 +351,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_attention_backward_explain(NULL, &backward, NULL, NULL));
   REFUSES(flydsl_aot_attention_backward_prefetch(NULL, &backward));
   REFUSES(flydsl_aot_attention_backward(NULL, &backward, NULL));
+  REFUSES(flydsl_aot_gemm_query(NULL, &gemm, &result));
+  REFUSES(flydsl_aot_gemm_explain(NULL, &gemm, NULL, NULL));
+  REFUSES(flydsl_aot_gemm_prefetch(NULL, &gemm));
+  REFUSES(flydsl_aot_gemm(NULL, &gemm, NULL));
   REFUSES(flydsl_aot_rms_norm_query(NULL, &rms_norm, &result));
   REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
   REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));

@@ -8,6 +8,7 @@
 #include "tools/verify/attention_decode_call.h"
 #include "tools/verify/attention_decode_fuzz.h"
 #include "tools/verify/attention_forward_fuzz.h"
+#include "tools/verify/gemm_verify.h"
 #include "tools/verify/rms_norm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
 #include "tools/verify/shipped_cases.h"
@@ -42,11 +43,23 @@ ReadCase read_backward(const std::string &line, uint64_t added_seed) {
           [spec](flydsl_aot_handle *handle) { return verify_backward_case(handle, spec); }};
 }
 
+ReadCase read_gemm(const std::string &line, uint64_t added_seed) {
+  GemmSpec spec = parse_gemm_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_gemm_case(handle, spec); }};
+}
+
 ReadCase read_rms_norm(const std::string &line, uint64_t added_seed) {
   RmsNormSpec spec = parse_rms_norm_spec(line);
   spec.seed += added_seed;
   return {spec.name,
           [spec](flydsl_aot_handle *handle) { return verify_rms_norm_case(handle, spec); }};
+}
+
+const AttentionOperator &gemm_cases() {
+  static const AttentionOperator op = {"gemm", kGemmCases, fuzz_gemm_line, read_gemm};
+  return op;
 }
 
 const AttentionOperator &rms_norm_cases() {
@@ -70,7 +83,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &rms_norm_cases()};
+      &gemm_cases(), &rms_norm_cases()};
   return operators;
 }
 

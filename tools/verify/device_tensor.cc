@@ -39,7 +39,7 @@ DeviceTensor::DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
       offset_elements_(placement.offset_elements) {
   tensor_.dtype = dtype;
   tensor_.rank = static_cast<int32_t>(sizes.size());
-  int64_t extent = 1, last = 0;
+  int64_t extent = placement.step, last = 0;
   for (size_t i = sizes.size(); i-- > 0;) {
     const size_t axis = placement.order.empty() ? i : static_cast<size_t>(placement.order[i]);
     tensor_.sizes[axis] = sizes[axis];
@@ -53,8 +53,9 @@ DeviceTensor::DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
   const int64_t elements =
       offset_elements_ + (count_ > 0 ? last + 1 : 0) + placement.slack_elements;
   uploaded_.resize(static_cast<size_t>(elements) * element_bytes_);
-  for (size_t i = 0; i < uploaded_.size(); i += element_bytes_)
-    std::memcpy(&uploaded_[i], &poison, element_bytes_);
+  const size_t poison_bytes = std::min(element_bytes_, sizeof poison);
+  for (size_t i = 0; i < uploaded_.size(); i += poison_bytes)
+    std::memcpy(&uploaded_[i], &poison, poison_bytes);
   require(flydsl_aot_device_malloc(handle_, uploaded_.size(), &allocation_), "device memory");
   if (!allocation_) return;
   tensor_.data =

@@ -21,6 +21,7 @@ struct Placement {
   std::vector<bool> broadcast;  // per axis, stride 0 (inputs only); empty: none
   int64_t offset_elements = 0;  // from the start of the allocation to the first element
   int64_t slack_elements = 0;   // after the last element
+  int64_t step = 1;             // from an element to the next one on the fastest axis
 };
 
 // (B, S, H, D) memory for (B, H, S, D) axes.

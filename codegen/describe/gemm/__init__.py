@@ -1,0 +1,46 @@
+"""gemm: arguments, functional key and the families of instances.
+
+A new family of fast instances is one more file with its key from keys.py, its name in _FAMILIES, and its code in kernels/gemm/.
+"""
+
+from ..model import Operator, Table
+from . import general
+from .arguments import ARGUMENTS
+from .keys import K_GRANULE, KEY_FIELDS, TILES
+
+_FAMILIES = (general,)
+
+
+def _instances(arch):
+    if arch != "gfx950":  # 32x32x16 and 32x32x64 matrix instructions
+        return ()
+    return tuple(instance for family in _FAMILIES for instance in family.instances())
+
+
+def _fast_tiles():
+    """(a_dtype, b_dtype, layout, tile, rows, columns) of fast instances."""
+    by_number = {number: (rows, columns) for number, rows, columns in TILES.values()}
+    keys = {tuple(instance.key) for instance in _instances("gfx950")}
+    rows = []
+    for fields in map(dict, keys):
+        if fields.get("tile", 0) != 0:
+            tile = fields["tile"]
+            rows.append((fields["a_dtype"], fields["b_dtype"], fields["layout"], tile, *by_number[tile]))
+    return tuple(sorted(rows))
+
+
+OPERATOR = Operator(
+    name="gemm",
+    grid_rule="linear_tiles",
+    arguments=ARGUMENTS,
+    key_fields=KEY_FIELDS,
+    instances=_instances,
+    tables=(
+        Table(
+            "fast_tiles",
+            "X(a_dtype, b_dtype, layout, tile, rows, columns) of each functional key that has fast instances.",
+            _fast_tiles(),
+        ),
+        Table("k_granule", "X(K): parts of K are multiples.", ((K_GRANULE,),)),
+    ),
+)

@@ -1,0 +1,47 @@
+"""One instance an operand type for everything that the header allows (gemm_general.hip.h), and the second pass of split-K."""
+
+from ..model import Instance
+from .keys import SIZES, TILES, key
+
+# e4m3 stands for e5m2 too: any combination of both.
+_OPERANDS = {"bf16": "bf16", "fp16": "fp16", "fp32": "float", "e4m3": "u8"}
+_SECOND_PASS_ELEMENTS = 2048  # of D, of a work-group
+
+
+def _general(dtype):
+    _, rows, columns = TILES["general"]
+    name = "fp8" if dtype == "e4m3" else dtype
+    return Instance(
+        name=f"gemm_{name}_general_m{rows}n{columns}",
+        header="gemm/gemm_general.hip.h",
+        entry=f"gemm_general<{_OPERANDS[dtype]}>",
+        key=key(dtype, dtype),
+        preference=0,
+        align_bytes=1,
+        block=(256, 1, 1),
+        tile=(rows, columns, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=2,
+        seq_q=SIZES,
+        seq_k=SIZES,
+    )
+
+
+_SECOND_PASS = Instance(
+    name="gemm_second_pass",
+    header="gemm/gemm_second_pass.hip.h",
+    entry="add_parts_of_k",
+    key=(("second_pass", 1),),
+    preference=0,
+    align_bytes=1,
+    block=(256, 1, 1),
+    tile=(_SECOND_PASS_ELEMENTS, 0, 0),
+    lds_dynamic_bytes=0,
+    waves_per_simd=4,
+    seq_q=SIZES,
+    seq_k=SIZES,
+)
+
+
+def instances():
+    return tuple(_general(dtype) for dtype in _OPERANDS) + (_SECOND_PASS,)

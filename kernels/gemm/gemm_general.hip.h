@@ -1,0 +1,144 @@
+// The instance that computes all that the header allows: 128 x 128 of D a work-group, four waves of 64 x 64, operands of any strides.
+// Slabs of 128 bytes of K pass registers, in which the next one is loaded while one is multiplied, and two stages of LDS.
+#pragma once
+
+#include "gemm/epilogue.hip.h"
+#include "gemm/general_slab.hip.h"
+
+namespace flydsl::kernels {
+namespace gemm {
+
+// A work-group's tile: batches, parts of K and then groups of 8 rows of tiles follow each other, each of the 8 XCDs, which
+// work-groups go to in turn, with a range of its own, so that neighbours meet in its cache.
+struct GeneralTile {
+  u32 batch, split, row_tile, column_tile;
+
+  FLYDSL_DEVICE GeneralTile(u32 number, Arguments args) {
+    constexpr u32 kXcds = 8, kGroupRows = 8;
+    const u32 whole = args->tiles / kXcds * kXcds;
+    if (number < whole) number = number % kXcds * (whole / kXcds) + number / kXcds;
+    const u32 of_matrix = args->row_tiles * args->column_tiles;
+    const u32 plane = number / of_matrix, tile = number % of_matrix;
+    split = plane % args->splits;
+    batch = plane / args->splits;
+    const u32 of_group = kGroupRows * args->column_tiles;
+    const u32 first_row = tile / of_group * kGroupRows;
+    const u32 left = args->row_tiles - first_row;
+    const u32 rows = left < kGroupRows ? left : kGroupRows;
+    row_tile = first_row + tile % of_group % rows;
+    column_tile = tile % of_group / rows;
+  }
+};
+
+template <class Operand>
+FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
+                                    u32 row_b, u32 lane, u32 formats, Sums &sums) {
+  if constexpr (!__is_same(Operand, u8)) {
+    multiply_slab<Operand>(a, b, row_a, row_b, lane, sums);
+  } else if (formats == 0) {
+    multiply_bytes<0, 0>(a, b, row_a, row_b, lane, sums);
+  } else if (formats == 1) {
+    multiply_bytes<1, 0>(a, b, row_a, row_b, lane, sums);
+  } else if (formats == 2) {
+    multiply_bytes<0, 1>(a, b, row_a, row_b, lane, sums);
+  } else {
+    multiply_bytes<1, 1>(a, b, row_a, row_b, lane, sums);
+  }
+}
+
+// A wave's sums by way of its part of LDS, to rows of 8 neighbours.
+FLYDSL_DEVICE void store_general(lds_ptr<char> mine, u32 split, u32 batch, i32 first_row,
+                                 i32 first_column, u32 lane, i32 m, i32 n, const Sums &sums) {
+  constexpr u32 kRowBytes = 64 * 4;  // all banks: chunks are moved by the row
+#pragma unroll
+  for (u32 i = 0; i < 2; ++i)
+#pragma unroll
+    for (u32 j = 0; j < 2; ++j)
+#pragma unroll
+      for (u32 part = 0; part < 4; ++part) {
+        const u32 row = 32 * i + lane % 32, chunk = 8 * j + 2 * part + lane / 32;
+        const f32x16 block = sums.block[i][j];
+        const f32x4 four = {block[4 * part], block[4 * part + 1], block[4 * part + 2],
+                            block[4 * part + 3]};
+        write_b128(mine + row * kRowBytes + 16 * (chunk ^ (row & 15)), bits_as<u32x4>(four));
+      }
+  barrier();
+#pragma unroll 1
+  for (u32 i = 0; i < 8; ++i) {
+    const u32 row = 8 * i + lane / 8, chunk = lane % 8 * 2;
+    const i32 at_row = first_row + static_cast<i32>(row);
+    const i32 at_column = first_column + static_cast<i32>(4 * chunk);
+    if (at_row >= m || at_column >= n) continue;
+    float eight[8];
+#pragma unroll
+    for (u32 half = 0; half < 2; ++half) {
+      const f32x4 four =
+          bits_as<f32x4>(read_b128(mine + row * kRowBytes + 16 * ((chunk + half) ^ (row & 15))));
+#pragma unroll
+      for (int j = 0; j < 4; ++j) eight[4 * half + j] = four[j];
+    }
+    store_sums(split, batch, at_row, at_column, eight);
+  }
+}
+
+}  // namespace gemm
+
+template <class Operand>
+FLYDSL_DEVICE void gemm_general(const flydsl_aot_gemm_kernarg &) {
+  using namespace gemm;
+  using Stored = typename Storage<Operand>::type;
+  FLYDSL_SHARED static char memory[4 * kSlabBytes];
+  static_assert(sizeof memory == kThreads * 64 * 4, "64 sums a lane");
+  const lds_ptr<char> lds = (lds_ptr<char>)memory;
+
+  const Arguments args = fresh_arguments();
+  const u32 number =
+      uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x());
+  if (number >= args->tiles) return;
+  const GeneralTile tile(number, args);
+  const u32 thread = __builtin_amdgcn_workitem_id_x();
+  const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
+  const i32 first_row = static_cast<i32>(tile.row_tile * kRows);
+  const i32 first_column = static_cast<i32>(tile.column_tile * kRows);
+  const i32 m = args->m, n = args->n;
+  const u32 row_a = wave / 2 * 64, row_b = wave % 2 * 64;
+
+  Sums sums = {};
+  const i32 begin = static_cast<i32>(tile.split) * args->split_k;
+  i32 left = args->k - begin;
+  if (args->splits > 1 && left > args->split_k) left = args->split_k;
+  if (left > 0) {
+    Slabs<Stored> a((global_ptr<const Stored>)args->a + tile.batch * args->a_stride_b +
+                        first_row * args->a_stride_m,
+                    args->a_stride_m, args->a_stride_k, static_cast<u32>(m - first_row), thread);
+    Slabs<Stored> b((global_ptr<const Stored>)args->b + tile.batch * args->b_stride_b +
+                        first_column * args->b_stride_n,
+                    args->b_stride_n, args->b_stride_k, static_cast<u32>(n - first_column), thread);
+    const u32 formats = (args->a_dtype == static_cast<u32>(Dtype::e5m2) ? 1u : 0u) |
+                        (args->b_dtype == static_cast<u32>(Dtype::e5m2) ? 2u : 0u);
+    constexpr i32 kSlabK = Slabs<Stored>::kSlabK;
+    const i32 slabs = (left + kSlabK - 1) / kSlabK;
+    for (i32 slab = 0;; ++slab) {
+      if (slab < slabs) {
+        a.load(begin + slab * kSlabK, left - slab * kSlabK);
+        b.load(begin + slab * kSlabK, left - slab * kSlabK);
+      }
+      if (slab > 0) {
+        const lds_ptr<char> stage = lds + (slab - 1) % 2 * (2 * kSlabBytes);
+        multiply_general<Operand>(stage, stage + kSlabBytes, row_a, row_b, lane, formats, sums);
+      }
+      if (slab == slabs) break;
+      // Who still multiplies the slab before the last one has not passed the last barrier.
+      const lds_ptr<char> stage = lds + slab % 2 * (2 * kSlabBytes);
+      a.write(stage);
+      b.write(stage + kSlabBytes);
+      barrier();
+    }
+    barrier();
+  }
+  store_general(lds + wave * (64 * 64 * 4), tile.split, tile.batch,
+                first_row + static_cast<i32>(row_a), first_column + static_cast<i32>(row_b), lane,
+                m, n, sums);
+}
+
+}  // namespace flydsl::kernels

@@ -1,0 +1,50 @@
+"""Instances of gemm: each operand type has one that takes everything, and fast ones have tiles that their keys name."""
+
+import unittest
+
+import support  # noqa: F401  (finds the packages)
+from describe import gemm
+from describe.gemm.keys import DTYPES, LAYOUTS, TILES
+
+FIELDS = [field.name for field in gemm.OPERATOR.key_fields]
+
+
+def fields_of(instance):
+    return {name: dict(instance.key).get(name, 0) for name in FIELDS}
+
+
+class Gemm(unittest.TestCase):
+    def setUp(self):
+        self.instances = gemm.OPERATOR.instances("gfx950")
+
+    def test_each_operand_type_has_an_instance_without_conditions(self):
+        for dtype in ("bf16", "fp16", "fp32", "e4m3"):
+            general = [i for i in self.instances if fields_of(i) == {
+                "a_dtype": DTYPES[dtype], "b_dtype": DTYPES[dtype], "tile": 0, "layout": 0, "second_pass": 0}]
+            self.assertEqual(len(general), 1, dtype)
+            self.assertEqual(general[0].align_bytes, 1)
+            self.assertEqual((general[0].seq_q, general[0].seq_k), ((0, 1 << 30), (0, 1 << 30)))
+
+    def test_one_second_pass(self):
+        self.assertEqual([i.name for i in self.instances if fields_of(i)["second_pass"]], ["gemm_second_pass"])
+
+    def test_tiles_are_those_of_the_keys(self):
+        by_number = {number: (rows, columns) for number, rows, columns in TILES.values()}
+        self.assertEqual(len(by_number), len(TILES))
+        for instance in self.instances:
+            if not fields_of(instance)["second_pass"]:
+                self.assertEqual(instance.tile[:2], by_number[fields_of(instance)["tile"]], instance.name)
+
+    def test_the_library_knows_every_fast_key(self):
+        rows = next(table.rows for table in gemm.OPERATOR.tables if table.name == "fast_tiles")
+        fast = {tuple(fields_of(i)[name] for name in ("a_dtype", "b_dtype", "layout", "tile"))
+                for i in self.instances if fields_of(i)["tile"]}
+        self.assertEqual({row[:4] for row in rows}, fast)
+        self.assertTrue(all(row[2] in LAYOUTS.values() for row in rows))
+
+    def test_no_kernel_for_other_architectures(self):
+        self.assertEqual(gemm.OPERATOR.instances("gfx942"), ())
+
+
+if __name__ == "__main__":
+    unittest.main()
