@@ -392,13 +392,8 @@ struct Wave {
     slot();
   }
 
-  FLYDSL_DEVICE void read_resident() {
+  FLYDSL_DEVICE void load_values() {
     const auto &work = rows.work;
-    each<16>([&](auto number) {
-      constexpr int n = decltype(number)::value;
-      if constexpr (resident_key(n))
-        keys[resident_number(n)] = read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
-    });
     const i32 first = work.first_own + static_cast<i32>(wave * kKeysOfWave + lane % 32);
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
@@ -408,6 +403,13 @@ struct Wave {
       for (int step = 0; step < 8; ++step)
         values[2 * step + b] = *(global_ptr<const u32x4>)(row + 32 * step);
     }
+  }
+  FLYDSL_DEVICE void read_resident() {
+    each<16>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (resident_key(n))
+        keys[resident_number(n)] = read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
+    });
     wait_for_lds<0>();
   }
   FLYDSL_DEVICE void copy_keys() {
@@ -430,7 +432,9 @@ struct Wave {
     if (steps > 0) {
       copy_keys();
       rows.start();
+      load_values();
       wait_for_copies();
+      rows.write_first_values();
       barrier();
       read_resident();
       // The first step adds to the dQ of no tile.
@@ -508,7 +512,7 @@ FLYDSL_DEVICE void attention_backward_fused(const flydsl_aot_attention_backward_
   // All places in LDS are numbers: the array is the only one and begins at 0.
   const auto item_of_all = (lds_ptr<u32x4>)(lds_ptr<char>)tiles;
   if (thread == 0) {
-    const WorkItem item = take_item();
+    const WorkItem item = take_item < mask == Mask::causal ? 2 * kHeadsInTurn : kHeadsInTurn > ();
     *item_of_all = u32x4{item.head, item.batch, item.row_tile, 0};
   }
   barrier();

@@ -29,6 +29,7 @@ FLYDSL_DEVICE u32 take_ticket(u32 queue) {
 }
 
 // The block of a work-group: row_tile >= row_tiles if there is none.
+template <u32 heads_in_turn>
 FLYDSL_DEVICE WorkItem take_item() {
   const Arguments args = fresh_arguments();
   const u32 heads = static_cast<u32>(args->heads_kv), blocks = args->row_tiles;
@@ -38,8 +39,8 @@ FLYDSL_DEVICE WorkItem take_item() {
       kXcds;
   u32 problem, block;
   if (const u32 ticket = take_ticket(queue); ticket < share * blocks) {
-    const u32 first = ticket / (kHeadsInTurn * blocks) * kHeadsInTurn;
-    const u32 in_turn = share - first < kHeadsInTurn ? share - first : kHeadsInTurn;
+    const u32 first = ticket / (heads_in_turn * blocks) * heads_in_turn;
+    const u32 in_turn = share - first < heads_in_turn ? share - first : heads_in_turn;
     const u32 rest = ticket - first * blocks;
     block = rest / in_turn;
     problem = queue * share + first + rest % in_turn;

@@ -192,13 +192,14 @@ struct Rows {
         value_lane + (buffer_copied + kRowsAt + kValuesAt + wave % 2 * RowValues::delta_byte);
     asm volatile("ds_write_b32 %0, %1" ::"v"(to), "v"(row_value * value_factor) : "memory");
   }
-  // The first two tiles; the third is to be copied next.
+  // Begins to copy the first two tiles; the third is to be copied next.
   FLYDSL_DEVICE void start() {
     begin_head();
     const u32 third = buffer_copied;
     buffer_copied = buffer_now;
     now = copied;
     copy_all();
+    first_value = row_value;
     buffer_copied = buffer_next;
     advance_pointers();
     advance();
@@ -208,18 +209,28 @@ struct Rows {
     advance_pointers();
     advance();
   }
+  // After the copies.
+  FLYDSL_DEVICE void write_first_values() {
+    const u32 third = buffer_copied;
+    asm volatile("" : "+v"(row_value), "+v"(first_value));
+    buffer_copied = buffer_next;
+    write_row_value();
+    row_value = first_value;
+    buffer_copied = buffer_now;
+    write_row_value();
+    buffer_copied = third;
+    __builtin_amdgcn_s_waitcnt(0xc07f);
+  }
 
  private:
+  float first_value;
+
   FLYDSL_DEVICE void copy_all() {
     load_row_value();
     copy<0, false>();
     copy<1, false>();
     copy<0, true>();
     copy<1, true>();
-    wait_for_copies();
-    asm volatile("" : "+v"(row_value));
-    write_row_value();
-    __builtin_amdgcn_s_waitcnt(0xc07f);
   }
 };
 
