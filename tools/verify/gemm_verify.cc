@@ -24,6 +24,9 @@ Placement place_of(const GemmTensor &tensor, Random &random, int rank, const std
   return placement;
 }
 
+// NaN in every type: an output that is read shows, which a small number might not.
+constexpr uint32_t kNanPoison = 0xffffffff;
+
 // The tensors of a call in device memory.
 class Call {
  public:
@@ -43,7 +46,8 @@ class Call {
     if (!tensor.present) return nullptr;
     const std::vector<int64_t> sizes = gemm_sizes(spec_, tensor, {spec_.m, spec_.n});
     return &call_.output(name, tensor.dtype, sizes,
-                         place_of(tensor, random_, static_cast<int>(sizes.size()), "bmn"));
+                         place_of(tensor, random_, static_cast<int>(sizes.size()), "bmn"),
+                         kNanPoison);
   }
   OperatorCall &call() { return call_; }
 

@@ -39,8 +39,9 @@ class OperatorCall {
     return entry.tensor;
   }
   DeviceTensor &output(const std::string &name, flydsl_aot_dtype dtype,
-                       const std::vector<int64_t> &sizes, const Placement &placement) {
-    return entries_.emplace_back(name, handle_, dtype, sizes, placement).tensor;
+                       const std::vector<int64_t> &sizes, const Placement &placement,
+                       uint32_t poison = kOutputPoison) {
+    return entries_.emplace_back(name, handle_, dtype, sizes, placement, poison).tensor;
   }
   // The input is an output, too.
   void changes(const DeviceTensor &input) {
@@ -76,8 +77,9 @@ class OperatorCall {
     DeviceTensor tensor;
     bool is_input = false;
     Entry(const std::string &its_name, flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
-          const std::vector<int64_t> &sizes, const Placement &placement)
-        : name(its_name), tensor(handle, dtype, sizes, placement, kOutputPoison) {}
+          const std::vector<int64_t> &sizes, const Placement &placement,
+          uint32_t poison = kOutputPoison)
+        : name(its_name), tensor(handle, dtype, sizes, placement, poison) {}
   };
 
   Entry &add(const std::string &name, flydsl_aot_dtype dtype, const std::vector<int64_t> &sizes,
