@@ -10,6 +10,7 @@
 #include "tools/grouped_gemm.h"
 #include "tools/gemm.h"
 #include "tools/rms_norm.h"
+#include "tools/topk.h"
 
 namespace flydsl::tools {
 
@@ -21,6 +22,7 @@ const std::vector<const Operator *> &all_operators() {
       &grouped_gemm_operator(),
       &gemm_operator(),
       &rms_norm_operator(),
+      &topk_operator(),
   };
   return operators;
 }

@@ -1,6 +1,6 @@
 """All operators, in alphabetical order: a new operator is one more line."""
 
-from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, rms_norm
+from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, rms_norm, topk
 
 OPERATORS = (
     attention_backward.OPERATOR,
@@ -9,4 +9,5 @@ OPERATORS = (
     gemm.OPERATOR,
     grouped_gemm.OPERATOR,
     rms_norm.OPERATOR,
+    topk.OPERATOR,
 )

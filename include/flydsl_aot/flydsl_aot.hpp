@@ -149,6 +149,14 @@ inline flydsl_aot_grouped_gemm_params grouped_gemm_params() {
   return params;
 }
 
+// Zeroed, with struct_size set: the largest along the last axis.
+inline flydsl_aot_topk_params topk_params() {
+  flydsl_aot_topk_params params{};
+  params.struct_size = sizeof params;
+  params.axis = -1;
+  return params;
+}
+
 struct Candidate {
   std::string kernel;
   std::string backend;
@@ -299,6 +307,24 @@ class Library {
   Status grouped_gemm_explain(const flydsl_aot_grouped_gemm_params &params,
                               std::vector<Candidate> *candidates) const {
     return flydsl_aot_grouped_gemm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status topk(const flydsl_aot_topk_params &params, void *stream) const {
+    return flydsl_aot_topk(handle_, &params, stream);
+  }
+  Status topk_prefetch(const flydsl_aot_topk_params &params) const {
+    return flydsl_aot_topk_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status topk_query(const flydsl_aot_topk_params &params, flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_topk_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status topk_explain(const flydsl_aot_topk_params &params,
+                      std::vector<Candidate> *candidates) const {
+    return flydsl_aot_topk_explain(handle_, &params, &Library::collect, candidates);
   }
 
  private:

@@ -19,11 +19,22 @@ FLYDSL_DEVICE u32 group_index() {
 FLYDSL_DEVICE u32 lane_xor_bits(u32 value, u32 mask) {
   return __nvvm_shfl_sync_bfly_i32(~0u, value, mask, kWaveSize - 1);
 }
+// Of a value that all lanes share.
+FLYDSL_DEVICE u32 wave_uniform(u32 value) {
+  return value;
+}
+// The value of lane `from`.
+FLYDSL_DEVICE u32 lane_bits(u32 value, u32 from) {
+  return __nvvm_shfl_sync_idx_i32(~0u, value, from, kWaveSize - 1);
+}
 // Bit l is lane l's predicate.
 FLYDSL_DEVICE u64 lanes_where(bool predicate) {
   return __nvvm_vote_ballot_sync(~0u, predicate);
 }
 FLYDSL_DEVICE void group_barrier() {
+  __syncthreads();
+}
+FLYDSL_DEVICE void group_barrier_of_memory() {
   __syncthreads();
 }
 
@@ -47,15 +58,49 @@ FLYDSL_DEVICE u32 lane_xor_bits(u32 value, u32 mask) {
   if constexpr (kWaveSize == 64) lane = __builtin_amdgcn_mbcnt_hi(~0u, lane);
   return __builtin_amdgcn_ds_bpermute((lane ^ mask) * 4, value);
 }
+FLYDSL_DEVICE u32 wave_uniform(u32 value) {
+  return __builtin_amdgcn_readfirstlane(value);
+}
+FLYDSL_DEVICE u32 lane_bits(u32 value, u32 from) {
+  return __builtin_amdgcn_ds_bpermute(from * 4, value);
+}
 FLYDSL_DEVICE u64 lanes_where(bool predicate) {
   if constexpr (kWaveSize == 64) return __builtin_amdgcn_ballot_w64(predicate);
   return __builtin_amdgcn_ballot_w32(predicate);
 }
+// The waits are spelled out: clang 22 loses those of a fence at the head of a loop whose end writes LDS (the emulator's check
+// of races finds it).
+FLYDSL_DEVICE void wait_for_lds() {
+#if defined(__GFX12__)
+  asm volatile("s_wait_dscnt 0x0" ::: "memory");
+#else
+  asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+#endif
+}
+FLYDSL_DEVICE void wait_for_memory() {
+#if defined(__GFX12__)
+  asm volatile("s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0" ::: "memory");
+#elif defined(__GFX9__)
+  asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#else
+  asm volatile("s_waitcnt vmcnt(0)\n\ts_waitcnt_vscnt null, 0x0" ::: "memory");
+#endif
+}
+
 // All LDS accesses of the work-group before it are done before any after it starts.
 FLYDSL_DEVICE void group_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  wait_for_lds();
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+// And all accesses to global memory.
+FLYDSL_DEVICE void group_barrier_of_memory() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  wait_for_lds();
+  wait_for_memory();
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
 #endif

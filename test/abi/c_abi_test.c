@@ -107,6 +107,17 @@ FIELD(flydsl_aot_gemm_params, epilogue, 1024);
 FIELD(flydsl_aot_gemm_params, workspace, 1608);
 FIELD(flydsl_aot_gemm_params, workspace_bytes, 1616);
 
+SIZE(flydsl_aot_topk_params, 464);
+FIELD(flydsl_aot_topk_params, struct_size, 0);
+FIELD(flydsl_aot_topk_params, axis, 4);
+FIELD(flydsl_aot_topk_params, x, 8);
+FIELD(flydsl_aot_topk_params, values, 152);
+FIELD(flydsl_aot_topk_params, indices, 296);
+FIELD(flydsl_aot_topk_params, smallest, 440);
+FIELD(flydsl_aot_topk_params, any_order, 444);
+FIELD(flydsl_aot_topk_params, workspace, 448);
+FIELD(flydsl_aot_topk_params, workspace_bytes, 456);
+
 SIZE(flydsl_aot_rms_norm_params, 1024);
 FIELD(flydsl_aot_rms_norm_params, struct_size, 0);
 FIELD(flydsl_aot_rms_norm_params, eps, 4);
@@ -307,6 +318,7 @@ static void check_null(void) {
   flydsl_aot_grouped_gemm_params grouped;
   flydsl_aot_gemm_params gemm;
   flydsl_aot_rms_norm_params rms_norm;
+  flydsl_aot_topk_params topk;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
   flydsl_aot_archive_entry entry;
@@ -319,6 +331,7 @@ static void check_null(void) {
   memset(&grouped, 0, sizeof grouped);
   memset(&gemm, 0, sizeof gemm);
   memset(&rms_norm, 0, sizeof rms_norm);
+  memset(&topk, 0, sizeof topk);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
   memset(&entry, 0, sizeof entry);
@@ -328,6 +341,7 @@ static void check_null(void) {
   grouped.struct_size = sizeof grouped;
   gemm.struct_size = sizeof gemm;
   rms_norm.struct_size = sizeof rms_norm;
+  topk.struct_size = sizeof topk;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
   entry.struct_size = sizeof entry;
@@ -355,6 +369,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_gemm_explain(NULL, &gemm, NULL, NULL));
   REFUSES(flydsl_aot_gemm_prefetch(NULL, &gemm));
   REFUSES(flydsl_aot_gemm(NULL, &gemm, NULL));
+  REFUSES(flydsl_aot_topk_query(NULL, &topk, &result));
+  REFUSES(flydsl_aot_topk_explain(NULL, &topk, NULL, NULL));
+  REFUSES(flydsl_aot_topk_prefetch(NULL, &topk));
+  REFUSES(flydsl_aot_topk(NULL, &topk, NULL));
   REFUSES(flydsl_aot_rms_norm_query(NULL, &rms_norm, &result));
   REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
   REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));

@@ -12,6 +12,7 @@
 #include "tools/verify/rms_norm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
 #include "tools/verify/shipped_cases.h"
+#include "tools/verify/topk_case.h"
 
 namespace flydsl::verify {
 namespace {
@@ -62,6 +63,18 @@ const AttentionOperator &gemm_cases() {
   return op;
 }
 
+ReadCase read_topk(const std::string &line, uint64_t added_seed) {
+  TopkSpec spec = parse_topk_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_topk_case(handle, spec); }};
+}
+
+const AttentionOperator &topk_cases() {
+  static const AttentionOperator op = {"topk", kTopkCases, fuzz_topk_line, read_topk};
+  return op;
+}
+
 const AttentionOperator &rms_norm_cases() {
   static const AttentionOperator op = {"rms_norm", kRmsNormCases, fuzz_rms_norm_line, read_rms_norm};
   return op;
@@ -83,7 +96,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases()};
+      &gemm_cases(), &rms_norm_cases(), &topk_cases()};
   return operators;
 }
 

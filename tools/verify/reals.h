@@ -69,13 +69,15 @@ class Elements {
   Elements(flydsl_aot_dtype type, size_t count) : dtype(type), bits(count) {}
 
   flydsl_aot_dtype dtype = FLYDSL_AOT_FP32;
-  std::vector<uint32_t> bits;
+  std::vector<uint64_t> bits;
 
-  double operator[](size_t i) const { return decoded(dtype, bits[i]); }
+  double operator[](size_t i) const { return decoded(dtype, static_cast<uint32_t>(bits[i])); }
   void set(size_t i, float value) { bits[i] = encoded(dtype, value); }
 
   void put(DeviceTensor &tensor) const {
-    if (flydsl_aot_dtype_bytes(dtype) == 4) return tensor.set(bits);
+    if (flydsl_aot_dtype_bytes(dtype) == 8) return tensor.set(bits);
+    if (flydsl_aot_dtype_bytes(dtype) == 4)
+      return tensor.set(std::vector<uint32_t>(bits.begin(), bits.end()));
     if (flydsl_aot_dtype_bytes(dtype) == 2)
       return tensor.set(std::vector<uint16_t>(bits.begin(), bits.end()));
     tensor.set(std::vector<uint8_t>(bits.begin(), bits.end()));
@@ -84,7 +86,9 @@ class Elements {
     Elements all;
     all.dtype = tensor.tensor().dtype;
     const auto take = [&](const auto &values) { all.bits.assign(values.begin(), values.end()); };
-    if (flydsl_aot_dtype_bytes(all.dtype) == 4)
+    if (flydsl_aot_dtype_bytes(all.dtype) == 8)
+      take(tensor.get<uint64_t>());
+    else if (flydsl_aot_dtype_bytes(all.dtype) == 4)
       take(tensor.get<uint32_t>());
     else if (flydsl_aot_dtype_bytes(all.dtype) == 2)
       take(tensor.get<uint16_t>());

@@ -1,0 +1,120 @@
+"""topk: kernel arguments, functional key and instances."""
+
+from .attention_arguments import strides
+from .model import Argument, Instance, KeyField, Operator, Table
+from .rows import ARCHITECTURES
+
+_ARGUMENTS = (
+    Argument("const void *", "x"),
+    Argument("void *", "values"),
+    Argument("void *", "indices"),
+    Argument("void *", "workspace", "candidates; row_candidates of each row"),
+    *(stride for tensor in ("x", "values", "indices") for stride in strides(tensor, "012k", "bytes")),
+    Argument("uint64_t", "rows"),
+    Argument("uint64_t", "tiles", "times the rows of a work-group, or rows times parts"),
+    Argument("uint64_t", "row_candidates", "of the workspace"),
+    Argument("uint32_t", "groups", "work-groups"),
+    Argument("uint32_t", "axes", "of rows; places on the last two are counted by size_1 and size_2"),
+    Argument("uint32_t", "size_1"),
+    Argument("uint32_t", "size_2"),
+    Argument("uint32_t", "length"),
+    Argument("uint32_t", "k"),
+    Argument("uint32_t", "parts", "of a row"),
+    Argument("uint32_t", "part_length", "of all but the last part, which has the rest"),
+    Argument("uint32_t", "leaves_candidates", "1: a part's go to the workspace"),
+    Argument("uint32_t", "flip", "all ones: the smallest are wanted; else 0"),
+    Argument("uint32_t", "wide_indices", "1: int64"),
+)
+
+_KEY_FIELDS = (
+    KeyField("dtype", 0, 8, "flydsl_aot_dtype of x"),
+    KeyField("method", 8, 2, "0 few, 1 registers, 2 memory, 3 candidates"),
+)
+
+_ELEMENTS = {"bf16": 4, "fp16": 3, "fp32": 2, "int32": 20}  # flydsl_aot_dtype
+FEW, REGISTERS, MEMORY, CANDIDATES = range(4)
+_MOST_FEW = 32  # of K: a wave of any size has as many threads
+_OF_THREAD = {FEW: 16, REGISTERS: 8}  # elements
+_SELECT_THREADS = 1024
+_LARGEST_ROW = (1 << 32) - 2
+_MOST_ROWS = 1 << 62
+
+
+def _instance(dtype, name, header, entry, method, preference, align_bytes, threads, teams, most_k, most_n):
+    """Limits of lengths: of K where attention has queries, of N where it has keys."""
+    return Instance(
+        name=f"topk_{dtype}_{name}",
+        header=f"topk/{header}.hip.h",
+        entry=entry,
+        key=(("dtype", _ELEMENTS[dtype]), ("method", method)),
+        preference=preference,
+        align_bytes=align_bytes,
+        block=(threads, 1, 1),
+        tile=(teams, 0, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=4,
+        seq_q=(1, most_k),
+        seq_k=(1, most_n),
+    )
+
+
+def _few(dtype):
+    for preference, (wide, (threads, team)) in enumerate(
+        (wide, shape) for wide in (True, False) for shape in ((256, 64), (256, 256), (1024, 1024))
+    ):
+        yield _instance(
+            dtype,
+            f"few_t{team}{'' if wide else '_narrow'}",
+            "topk_few",
+            f"topk_few<{dtype}, {threads}, {team}, {str(wide).lower()}>",
+            FEW,
+            preference,
+            16 if wide else 1,
+            threads,
+            threads // team,
+            _MOST_FEW,
+            team * _OF_THREAD[FEW],
+        )
+
+
+def _select(dtype):
+    for preference, (name, method, align_bytes, most_n) in enumerate(
+        (
+            ("registers", REGISTERS, 16, _LARGEST_ROW),
+            ("narrow_registers", REGISTERS, 1, _LARGEST_ROW),
+            ("memory", MEMORY, 1, _LARGEST_ROW),
+            ("candidates", CANDIDATES, 1, _LARGEST_ROW),
+        )
+    ):
+        yield _instance(
+            dtype,
+            f"select_{name}",
+            "topk_select",
+            f"topk_select<{dtype}, Held::{name}>",
+            method,
+            preference,
+            align_bytes,
+            _SELECT_THREADS,
+            1,
+            _LARGEST_ROW,
+            most_n,
+        )
+
+
+def _instances(arch):
+    if arch not in ARCHITECTURES:
+        return ()
+    return tuple(instance for dtype in _ELEMENTS for instances in (_few, _select) for instance in instances(dtype))
+
+
+OPERATOR = Operator(
+    name="topk",
+    grid_rule="persistent",
+    arguments=_ARGUMENTS,
+    key_fields=_KEY_FIELDS,
+    instances=_instances,
+    tables=(
+        Table("most_few", "X(K) up to which instances for few elements go, X(N).", ((_MOST_FEW, 1024 * _OF_THREAD[FEW]),)),
+        Table("part_length", "X(elements) of a part that a work-group holds in registers.", ((_SELECT_THREADS * _OF_THREAD[REGISTERS],),)),
+    ),
+)

@@ -1,0 +1,10 @@
+// topk for the commands.
+#pragma once
+
+#include "tools/operators.h"
+
+namespace flydsl::tools {
+
+const Operator &topk_operator();
+
+}  // namespace flydsl::tools
