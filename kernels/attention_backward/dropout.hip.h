@@ -1,43 +1,10 @@
-// Dropout: which weights meet their values; the rule is in include/flydsl_aot/attention_forward.h.
+// Dropout: which of a tile's weights meet their values.
 #pragma once
 
 #include "attention_backward/pairs.hip.h"
-#include "common/philox.hip.h"
+#include "attention_forward/kept_weights.hip.h"
 
 namespace flydsl::kernels {
-
-FLYDSL_DEVICE u64 uniform(u64 value) {
-  return uniform(static_cast<u32>(value)) | static_cast<u64>(uniform(static_cast<u32>(value >> 32)))
-                                                << 32;
-}
-
-struct DropoutState {
-  u64 seed, offset;
-};
-FLYDSL_DEVICE DropoutState dropout_state() {
-  const Arguments args = fresh_arguments();
-  DropoutState state = {args->dropout_seed, args->dropout_offset};
-  if (args->dropout_seed_device)
-    state.seed = uniform(*(global_ptr<const u64>)args->dropout_seed_device);
-  if (args->dropout_offset_device)
-    state.offset += uniform(*(global_ptr<const u64>)args->dropout_offset_device);
-  return state;
-}
-
-// One bit a key of the four from 4 (key / 4) on, set if kept.
-FLYDSL_DEVICE u32 kept_quadruple(const GradientHead &work, DropoutState state, i32 row, i32 key) {
-  const Arguments args = fresh_arguments();
-  const u64 keys = state.offset + static_cast<u32>(key) / 4;
-  const u64 rows = (static_cast<u64>(work.batch) * args->heads_q + work.head) * args->seq_q + row;
-  const u32x4 words =
-      philox_4x32_10(state.seed, u32x4{static_cast<u32>(keys), static_cast<u32>(keys >> 32),
-                                       static_cast<u32>(rows), static_cast<u32>(rows >> 32)});
-  const u32 threshold = args->dropout_threshold;
-  u32 kept = 0;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) kept |= words[i] >= threshold ? 1u << i : 0u;
-  return kept;
-}
 
 // The value of lane 4 (l / 4) + `from` (quad_perm).
 template <int from>
