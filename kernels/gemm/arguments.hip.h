@@ -17,4 +17,11 @@ FLYDSL_DEVICE Arguments fresh_arguments() {
   return args;
 }
 
+// Into vector registers: scalar ones are few where a main loop keeps its state in them.
+template <class T>
+FLYDSL_DEVICE T in_lanes(T value) {
+  asm volatile("" : "+v"(value));
+  return value;
+}
+
 }  // namespace flydsl::kernels::gemm

@@ -4,11 +4,11 @@ A new family of fast instances is one more file with its key from keys.py, its n
 """
 
 from ..model import Operator, Table
-from . import general
+from . import few_rows, general, tiles
 from .arguments import ARGUMENTS
 from .keys import K_GRANULE, KEY_FIELDS, TILES
 
-_FAMILIES = (general,)
+_FAMILIES = (tiles, few_rows, general)
 
 
 def _instances(arch):

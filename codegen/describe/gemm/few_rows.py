@@ -1,0 +1,29 @@
+"""Instances for few rows of A, K contiguous in both operands: a work-group has few columns and all of K (gemm_few_rows.hip.h)."""
+
+from ..model import Instance
+from .keys import SIZES, TILES, key
+
+_ELEMENTS = ("bf16", "fp16")
+_TILES = ("m16n16", "m32n16", "m64n16")
+
+
+def _instance(dtype, tile):
+    _, rows, columns = TILES[tile]
+    return Instance(
+        name=f"gemm_{dtype}_kk_{tile}",
+        header="gemm/gemm_few_rows.hip.h",
+        entry=f"gemm_few_rows<{dtype}, {rows // 16}, {columns // 16}>",
+        key=key(dtype, dtype, tile, "kk"),
+        preference=0,
+        align_bytes=16,
+        block=(256, 1, 1),
+        tile=(rows, columns, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=2,
+        seq_q=SIZES,
+        seq_k=SIZES,
+    )
+
+
+def instances():
+    return tuple(_instance(dtype, tile) for dtype in _ELEMENTS for tile in _TILES)
