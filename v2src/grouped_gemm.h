@@ -40,7 +40,7 @@ struct Problem : Sizes {
   Axis axis;
   select::Problem key;
 };
-Problem describe(const Params &params);
+Problem describe(const Params &params, uint32_t compute_units);
 
 Kernarg kernarg_of(const Problem &problem, uint32_t workers);
 

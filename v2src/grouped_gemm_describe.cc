@@ -1,6 +1,7 @@
 // A checked grouped_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/grouped_gemm.py).
 #include <algorithm>
 
+#include "v2src/attention_arguments.h"
 #include "v2src/grouped_gemm.h"
 #include "v2src/tensor_check.h"
 
@@ -15,6 +16,20 @@ static_assert(kAxes[0] == static_cast<uint32_t>(Axis::kNone) &&
               kAxes[1] == static_cast<uint32_t>(Axis::kRows) &&
               kAxes[2] == static_cast<uint32_t>(Axis::kColumns) &&
               kAxes[3] == static_cast<uint32_t>(Axis::kK));
+
+#define FLYDSL_AOT_LAYOUTS(kk, kr, rr) {kk, kr, rr}
+constexpr uint32_t kLayouts[] = FLYDSL_AOT_GROUPED_GEMM_LAYOUTS(FLYDSL_AOT_LAYOUTS);
+#undef FLYDSL_AOT_LAYOUTS
+
+struct TileKind {
+  uint64_t number;
+  int64_t rows, columns, resident;  // work-groups a compute unit
+  uint64_t layouts;                 // a bit 1 << layout for each that has an instance
+};
+#define FLYDSL_AOT_TILE(number, rows, columns, resident, layouts) \
+  {number, rows, columns, resident, layouts},
+constexpr TileKind kTiles[] = {FLYDSL_AOT_GROUPED_GEMM_TILES(FLYDSL_AOT_TILE)};
+#undef FLYDSL_AOT_TILE
 
 // Of an MI350X; for queries without a device.
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
@@ -31,6 +46,65 @@ void set_strides(const flydsl_aot_tensor &tensor, int64_t *group, int64_t *row, 
   *column = walked_stride(tensor, first + 1);
 }
 
+// Whether copies to LDS can take an operand whose contiguous axis is K, or the other one. `rows` is the place of that other one, `k`
+// the place of K.
+bool is_contiguous(const flydsl_aot_tensor &tensor, int contiguous, int other, bool in_eights) {
+  constexpr int64_t kMostTileRows = 512, kMostTileBytes = int64_t{1} << 31;
+  return walked_stride(tensor, contiguous) <= 1 &&
+         (tensor.sizes[contiguous] <= 1 || tensor.strides[contiguous] == 1) &&
+         (!in_eights || tensor.sizes[contiguous] % 8 == 0) &&
+         walked_stride(tensor, other) < kMostTileBytes / kMostTileRows / 2;
+}
+
+// The layout of fast instances, or none. Where groups begin anywhere on a contiguous axis, copies are not aligned.
+bool layout_of(const Params &params, Axis axis, uint64_t *layout) {
+  const flydsl_aot_tensor &a = params.a, &b = params.b;
+  const int a_m = a.rank - 2, a_k = a.rank - 1, b_k = b.rank - 2, b_n = b.rank - 1;
+  const bool a_by_k = is_contiguous(a, a_k, a_m, false), a_by_m = is_contiguous(a, a_m, a_k, true);
+  const bool b_by_k = is_contiguous(b, b_k, b_n, false), b_by_n = is_contiguous(b, b_n, b_k, true);
+  const bool k_is_cut = axis == Axis::kK;
+  if (a_by_k && b_by_k && !k_is_cut)
+    *layout = kLayouts[0];
+  else if (a_by_k && b_by_n && !k_is_cut && axis != Axis::kColumns)
+    *layout = kLayouts[1];
+  else if (a_by_m && b_by_n && axis != Axis::kRows && axis != Axis::kColumns)
+    *layout = kLayouts[2];
+  else
+    return false;
+  return true;
+}
+
+// Tiles if the groups that share rows or columns have equally many.
+int64_t tiles_of(const Problem &problem, const TileKind &tile) {
+  const auto cut = [&](Axis axis, int64_t size, int64_t of_tile) {
+    if (problem.axis != axis) return divided_up(size, of_tile);
+    const int64_t groups = std::clamp<int64_t>(size, 1, problem.groups);
+    return groups * divided_up(divided_up(size, groups), of_tile);
+  };
+  const int64_t matrices =
+      problem.axis == Axis::kRows || problem.axis == Axis::kColumns ? 1 : problem.groups;
+  return matrices * cut(Axis::kRows, problem.m, tile.rows) *
+         cut(Axis::kColumns, problem.n, tile.columns);
+}
+
+// The tile whose work-groups end first, if all of a kind take as long: by their products, less the smaller they are.
+const TileKind &best_tile(const Problem &problem, uint64_t layout, int64_t compute_units) {
+  const TileKind *best = nullptr;
+  double least = 0;
+  for (const TileKind &tile : kTiles) {
+    if (!(tile.layouts >> layout & 1)) continue;
+    const double products = static_cast<double>(tile.rows * tile.columns);
+    const double overhead = 128.0 * static_cast<double>(tile.rows + tile.columns);
+    const double rounds =
+        static_cast<double>(divided_up(tiles_of(problem, tile), compute_units * tile.resident));
+    const double time = rounds * static_cast<double>(tile.resident) * (products + overhead);
+    if (best && time >= least) continue;
+    best = &tile;
+    least = time;
+  }
+  return *best;
+}
+
 }  // namespace
 
 Axis axis_of(const Params &params) {
@@ -44,16 +118,24 @@ Sizes sizes_of(const Params &params) {
           b.sizes[b.rank - 1], a.sizes[a.rank - 1]};
 }
 
-Problem describe(const Params &params) {
+Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
   static_cast<Sizes &>(problem) = sizes_of(params);
   problem.params = &params;
   problem.axis = axis_of(params);
   problem.empty = problem.groups == 0 || empty(params.d);
   problem.key.op = kName;
-  problem.key.functional_key =
-      flydsl_aot_grouped_gemm_key(static_cast<uint64_t>(params.a.dtype), 0, 0);
-  problem.key.align_bytes = 1;
+  const auto dtype = static_cast<uint64_t>(params.a.dtype);
+  const uint64_t general = flydsl_aot_grouped_gemm_key(dtype, 0, 0);
+  problem.key.functional_key = general;
+  if (uint64_t layout = 0; !problem.empty && layout_of(params, problem.axis, &layout)) {
+    const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
+    problem.key.functional_key =
+        flydsl_aot_grouped_gemm_key(dtype, best_tile(problem, layout, units).number, layout);
+    problem.key.fallback_keys[0] = general;
+    problem.key.fallbacks = 1;
+  }
+  problem.key.align_bytes = align_bytes({&params.a, &params.b});
   problem.key.seq_q = static_cast<uint64_t>(problem.m);
   problem.key.seq_k = static_cast<uint64_t>(problem.n);
   return problem;

@@ -33,6 +33,15 @@ _KEY_FIELDS = (
     KeyField("layout", 16, 2, "_LAYOUTS; 0 for the general instance"),
 )
 
+# Which dimension is contiguous: K, or the rows (those of A, the columns of B), of which there are then a multiple of 8.
+_LAYOUTS = {"kk": 0, "kr": 1, "rr": 2}
+_ORDERS = {"k": "k", "r": "rows"}
+# name -> (number, rows, columns, work-groups a compute unit), layouts
+_TILES = {
+    "m256n256": ((1, 256, 256, 1), ("kk", "kr", "rr")),
+    "m256n128": ((2, 256, 128, 1), ("kk", "kr", "rr")),
+    "m128n128": ((3, 128, 128, 2), ("kk", "kr")),
+}
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
 _SIZES = (0, 1 << 30)
 
@@ -54,10 +63,36 @@ def _general(dtype):
     )
 
 
+def _fast(dtype, layout, tile):
+    (number, rows, columns, groups), _ = _TILES[tile]
+    orders = ", ".join(f"grouped::Order::{_ORDERS[order]}" for order in layout)
+    return Instance(
+        name=f"grouped_gemm_{dtype}_{layout}_{tile}",
+        header="grouped_gemm/grouped_gemm_tiles.hip.h",
+        entry=f"grouped::grouped_gemm_tiles<{dtype}, {orders}, {rows}, {columns}>",
+        key=(("dtype", DTYPES[dtype]), ("tile", number), ("layout", _LAYOUTS[layout])),
+        preference=0,
+        align_bytes=16,
+        block=(256, 1, 1),
+        tile=(rows, columns, groups),
+        lds_dynamic_bytes=0,
+        waves_per_simd=groups,
+        seq_q=_SIZES,
+        seq_k=_SIZES,
+        hides_accumulators=True,
+    )
+
+
 def _instances(arch):
     if arch != "gfx950":  # 32x32x16 matrix instructions
         return ()
-    return tuple(_general(dtype) for dtype in DTYPES)
+    fast = (
+        _fast(dtype, layout, tile)
+        for dtype in DTYPES
+        for tile, (_, layouts) in _TILES.items()
+        for layout in layouts
+    )
+    return tuple(fast) + tuple(_general(dtype) for dtype in DTYPES)
 
 
 OPERATOR = Operator(
@@ -66,5 +101,13 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
-    tables=(Table("axes", "X(none, rows, columns, k): values of axis.", (tuple(_AXES.values()),)),),
+    tables=(
+        Table("axes", "X(none, rows, columns, k): values of axis.", (tuple(_AXES.values()),)),
+        Table("layouts", "X(kk, kr, rr): values of layout.", (tuple(_LAYOUTS.values()),)),
+        Table(
+            "tiles",
+            "X(tile, rows, columns, work-groups a compute unit, layouts that have instances, a bit each: 1 << layout).",
+            tuple((*tile, sum(1 << _LAYOUTS[layout] for layout in layouts)) for tile, layouts in _TILES.values()),
+        ),
+    ),
 )

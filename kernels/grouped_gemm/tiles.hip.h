@@ -12,14 +12,44 @@ struct Tile {
   i32 m, n;           // of its first element in d
   i32 rows, columns;  // that are its group's, from 1 up
   i32 k, length;      // first of the group, how many
+
+  // Into scalar registers, where clang may not have kept them across a branch.
+  FLYDSL_DEVICE void settle() {
+    group = uniform(group);
+    settle(m);
+    settle(n);
+    settle(rows);
+    settle(columns);
+    settle(k);
+    settle(length);
+  }
+  static FLYDSL_DEVICE void settle(i32 &value) {
+    value = static_cast<i32>(uniform(static_cast<u32>(value)));
+  }
+};
+
+// How groups are cut into tiles.
+template <u32 tile_rows, u32 tile_columns>
+struct Cut {
+  static FLYDSL_DEVICE u32 down(u32 rows) { return (rows + tile_rows - 1) / tile_rows; }
+  static FLYDSL_DEVICE u32 along(u32 columns) {
+    return (columns + tile_columns - 1) / tile_columns;
+  }
+  static FLYDSL_DEVICE u32 tiles(Axis axis, u32 length) {
+    return axis == Axis::columns ? along(length) : down(length);
+  }
+  static FLYDSL_DEVICE u32 across(Axis axis) {
+    const Arguments args = fresh_arguments();
+    const u32 all_down = axis == Axis::rows ? 1 : down(static_cast<u32>(args->m));
+    const u32 all_along = axis == Axis::columns ? 1 : along(static_cast<u32>(args->n));
+    return all_down * all_along;
+  }
 };
 
 template <u32 tile_rows, u32 tile_columns>
 class Tiles {
  public:
-  FLYDSL_DEVICE explicit Tiles(u32 lane)
-      : axis_(static_cast<Axis>(fresh_arguments()->axis)),
-        groups_(axis_ == Axis::columns ? tile_columns : tile_rows, across(axis_), lane) {
+  FLYDSL_DEVICE explicit Tiles(u32 lane) : groups_(lane) {
     const u32 workers = fresh_arguments()->workers, worker = __builtin_amdgcn_workgroup_id_x();
     const u32 count = uniform(groups_.count());
     if (workers % kXcds == 0) {  // work-groups go to the XCDs by turns
@@ -27,30 +57,34 @@ class Tiles {
       const u32 first = xcd * each + (xcd < more ? xcd : more);
       tile_ = first + worker / kXcds;
       end_ = first + each + (xcd < more);
-      step_ = workers / kXcds;
     } else {
       tile_ = worker;
       end_ = count;
-      step_ = workers;
     }
+    // In vector registers; scalar ones are few.
+    tile_ = computed_here(tile_);
+    end_ = computed_here(end_);
     if (more()) groups_.begin();
   }
 
-  FLYDSL_DEVICE bool more() const { return tile_ < end_; }
+  FLYDSL_DEVICE bool more() const { return uniform(tile_) < uniform(end_); }
   FLYDSL_DEVICE Tile next() {
     const Arguments args = fresh_arguments();
-    const Group group = groups_.find(tile_);
-    tile_ += step_;
-    const bool by_rows = axis_ == Axis::rows, by_columns = axis_ == Axis::columns;
+    const u32 number = uniform(tile_), workers = args->workers;
+    const Group group = groups_.find(number);
+    tile_ = computed_here(number + (workers % kXcds == 0 ? workers / kXcds : workers));
+    const auto axis = static_cast<Axis>(args->axis);
+    const bool by_rows = axis == Axis::rows, by_columns = axis == Axis::columns;
     Tile tile;
     tile.group = group.number;
-    tile.k = axis_ == Axis::k ? group.begin : 0;
-    tile.length = axis_ == Axis::k ? group.end - group.begin : args->k;
+    tile.k = axis == Axis::k ? group.begin : 0;
+    tile.length = axis == Axis::k ? group.end - group.begin : args->k;
     const i32 first_m = by_rows ? group.begin : 0, first_n = by_columns ? group.begin : 0;
     const i32 rows = by_rows ? group.end - group.begin : args->m;
     const i32 columns = by_columns ? group.end - group.begin : args->n;
     // Bands of kBand rows of tiles, one tile of each by turns.
-    const u32 down = tiles_of(rows, tile_rows), along = tiles_of(columns, tile_columns);
+    const u32 down = Shape::down(static_cast<u32>(rows));
+    const u32 along = Shape::along(static_cast<u32>(columns));
     const u32 band = group.tile / (kBand * along), in_band = group.tile - band * kBand * along;
     const u32 high = down - band * kBand < kBand ? down - band * kBand : kBand;
     const i32 row = static_cast<i32>((band * kBand + in_band % high) * tile_rows);
@@ -59,27 +93,19 @@ class Tiles {
     tile.n = first_n + column;
     tile.rows = at_most(rows - row, tile_rows);
     tile.columns = at_most(columns - column, tile_columns);
+    tile.settle();
     return tile;
   }
 
  private:
+  using Shape = Cut<tile_rows, tile_columns>;
   static constexpr u32 kXcds = 8, kBand = 4;
 
-  static FLYDSL_DEVICE u32 tiles_of(i32 size, u32 of_tile) {
-    return (static_cast<u32>(size) + of_tile - 1) / of_tile;
-  }
   static FLYDSL_DEVICE i32 at_most(i32 value, u32 most) {
     return value < static_cast<i32>(most) ? value : static_cast<i32>(most);
   }
-  static FLYDSL_DEVICE u32 across(Axis axis) {
-    const Arguments args = fresh_arguments();
-    const u32 down = tiles_of(args->m, tile_rows), along = tiles_of(args->n, tile_columns);
-    return axis == Axis::rows ? along : axis == Axis::columns ? down : down * along;
-  }
-
-  Axis axis_;
-  Groups groups_;
-  u32 tile_, end_, step_;
+  Groups<Shape> groups_;
+  u32 tile_, end_;
 };
 
 }  // namespace flydsl::kernels::grouped
