@@ -83,6 +83,7 @@ flydsl_aot_dtype dtype_setting(const char *parameter, const Settings &settings,
                        {"fp16", FLYDSL_AOT_FP16},
                        {"e4m3", FLYDSL_AOT_E4M3},
                        {"e5m2", FLYDSL_AOT_E5M2},
+                       {"e2m1", FLYDSL_AOT_E2M1X2},
                        {"fp32", FLYDSL_AOT_FP32}});
 }
 
@@ -116,7 +117,10 @@ flydsl_aot_dtype array_dtype(const TensorSpec &input, const std::string &descr,
     refuse_patterns(input, "uint16", "bf16", "fp16");
   }
   if (descr == "|u1") {
-    if (patterns == FLYDSL_AOT_E4M3 || patterns == FLYDSL_AOT_E5M2) return patterns;
+    if (input.content == Content::kScales) return FLYDSL_AOT_E8M0;
+    if (patterns == FLYDSL_AOT_E4M3 || patterns == FLYDSL_AOT_E5M2 ||
+        patterns == FLYDSL_AOT_E2M1X2)
+      return patterns;
     refuse_patterns(input, "uint8", "e4m3", "e5m2");
   }
   if (descr == "<f2") {
@@ -145,6 +149,8 @@ flydsl_aot_dtype shape_dtype(const TensorSpec &input, const Settings &settings) 
       return FLYDSL_AOT_INT64;
     case Content::kBooleans:
       return FLYDSL_AOT_BOOL;
+    case Content::kScales:
+      return FLYDSL_AOT_E8M0;
     default:
       break;
   }

@@ -66,7 +66,8 @@ const BoundTensor &input_of(const BoundProblem &bound, const std::string &name) 
 bool is_random(const BoundProblem &bound, const BoundTensor &input) {
   const Content content = spec_of(bound, input.name).content;
   return !bound.files.count(input.name) &&
-         (content == Content::kNormal || content == Content::kBooleans);
+         (content == Content::kNormal || content == Content::kBooleans ||
+          content == Content::kScales);
 }
 
 // Of an input that is small, or from a file.

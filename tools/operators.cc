@@ -10,6 +10,7 @@
 #include "tools/grouped_gemm.h"
 #include "tools/gemm.h"
 #include "tools/rms_norm.h"
+#include "tools/scaled_gemm.h"
 #include "tools/topk.h"
 
 namespace flydsl::tools {
@@ -22,6 +23,7 @@ const std::vector<const Operator *> &all_operators() {
       &grouped_gemm_operator(),
       &gemm_operator(),
       &rms_norm_operator(),
+      &scaled_gemm_operator(),
       &topk_operator(),
   };
   return operators;

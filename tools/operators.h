@@ -61,7 +61,8 @@ enum class Content {
   kSlopes,    // those of ALiBi: 2^(-8 (h + 1) / H) along the last axis
   kNumbers,   // int32, given as a list (5,9,1) and not by a shape
   kBlocks,    // int32: the numbers of the blocks of k, shuffled
-  kOneNumber  // int64, given as a number
+  kOneNumber,  // int64, given as a number
+  kScales      // e8m0: powers of two, varied
 };
 
 struct TensorSpec {

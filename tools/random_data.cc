@@ -5,6 +5,7 @@
 
 #include "tools/exit_status.h"
 #include "tools/verify/float8.h"
+#include "tools/verify/mx_format.h"
 
 namespace flydsl::tools {
 
@@ -70,6 +71,15 @@ std::vector<uint8_t> random_block(const std::string &name, flydsl_aot_dtype dtyp
       return block_of<uint8_t>(stream, [dtype](double x) {
         return verify::float_to_float8(dtype, static_cast<float>(x));
       });
+    case FLYDSL_AOT_E2M1X2: {
+      std::vector<uint8_t> codes =
+          block_of<uint8_t>(stream, [](double x) { return verify::double_to_e2m1(x); });
+      codes.push_back(codes.front());  // there is an odd number of them
+      return verify::packed_pairs(codes);
+    }
+    case FLYDSL_AOT_E8M0:  // 1, and its neighbours
+      return block_of<uint8_t>(stream,
+                               [](double x) { return static_cast<uint8_t>(127 + std::lround(x)); });
     case FLYDSL_AOT_BOOL:
       return block_of<uint8_t>(stream, [](double x) { return static_cast<uint8_t>(x > 0); });
     default:

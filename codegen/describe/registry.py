@@ -1,6 +1,6 @@
 """All operators, in alphabetical order: a new operator is one more line."""
 
-from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, rms_norm, topk
+from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, rms_norm, scaled_gemm, topk
 
 OPERATORS = (
     attention_backward.OPERATOR,
@@ -9,5 +9,6 @@ OPERATORS = (
     gemm.OPERATOR,
     grouped_gemm.OPERATOR,
     rms_norm.OPERATOR,
+    scaled_gemm.OPERATOR,
     topk.OPERATOR,
 )

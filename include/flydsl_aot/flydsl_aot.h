@@ -20,6 +20,7 @@
 #include "flydsl_aot/gemm.h"
 #include "flydsl_aot/library.h"
 #include "flydsl_aot/rms_norm.h"
+#include "flydsl_aot/scaled_gemm.h"
 #include "flydsl_aot/status.h"
 #include "flydsl_aot/topk.h"
 #include "flydsl_aot/types.h"

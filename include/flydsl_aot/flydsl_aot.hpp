@@ -149,6 +149,13 @@ inline flydsl_aot_grouped_gemm_params grouped_gemm_params() {
   return params;
 }
 
+// Zeroed, with struct_size set.
+inline flydsl_aot_scaled_gemm_params scaled_gemm_params() {
+  flydsl_aot_scaled_gemm_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
 // Zeroed, with struct_size set: the largest along the last axis.
 inline flydsl_aot_topk_params topk_params() {
   flydsl_aot_topk_params params{};
@@ -307,6 +314,25 @@ class Library {
   Status grouped_gemm_explain(const flydsl_aot_grouped_gemm_params &params,
                               std::vector<Candidate> *candidates) const {
     return flydsl_aot_grouped_gemm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status scaled_gemm(const flydsl_aot_scaled_gemm_params &params, void *stream) const {
+    return flydsl_aot_scaled_gemm(handle_, &params, stream);
+  }
+  Status scaled_gemm_prefetch(const flydsl_aot_scaled_gemm_params &params) const {
+    return flydsl_aot_scaled_gemm_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status scaled_gemm_query(const flydsl_aot_scaled_gemm_params &params,
+                            flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_scaled_gemm_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status scaled_gemm_explain(const flydsl_aot_scaled_gemm_params &params,
+                              std::vector<Candidate> *candidates) const {
+    return flydsl_aot_scaled_gemm_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status topk(const flydsl_aot_topk_params &params, void *stream) const {

@@ -33,8 +33,8 @@ enum {
   FLYDSL_AOT_E5M2_FNUZ = 13,
   FLYDSL_AOT_E8M0 = 14,   /* OCP MX scale: 2^(byte - 127), 255 is NaN */
   FLYDSL_AOT_E2M1X2 = 15, /* OCP fp4, two a byte, low nibble first. Sizes count fp4 values; the packed
-                             axis is the last, has an even size and stride 1; every other stride counts
-                             whole bytes (pairs of values). */
+                             axis is the last, unless an operator names another, has an even size and
+                             stride 1; every other stride counts whole bytes (pairs of values). */
   FLYDSL_AOT_INT32 = 20,
   FLYDSL_AOT_INT64 = 21,
   FLYDSL_AOT_BOOL = 22 /* one byte, 0 is false, anything else true */

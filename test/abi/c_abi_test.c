@@ -176,6 +176,18 @@ FIELD(flydsl_aot_grouped_gemm_params, bias, 584);
 FIELD(flydsl_aot_grouped_gemm_params, workspace, 728);
 FIELD(flydsl_aot_grouped_gemm_params, workspace_bytes, 736);
 
+SIZE(flydsl_aot_scaled_gemm_params, 888);
+FIELD(flydsl_aot_scaled_gemm_params, struct_size, 0);
+FIELD(flydsl_aot_scaled_gemm_params, scale_layout, 4);
+FIELD(flydsl_aot_scaled_gemm_params, a, 8);
+FIELD(flydsl_aot_scaled_gemm_params, a_scale, 152);
+FIELD(flydsl_aot_scaled_gemm_params, b, 296);
+FIELD(flydsl_aot_scaled_gemm_params, b_scale, 440);
+FIELD(flydsl_aot_scaled_gemm_params, bias, 584);
+FIELD(flydsl_aot_scaled_gemm_params, d, 728);
+FIELD(flydsl_aot_scaled_gemm_params, workspace, 872);
+FIELD(flydsl_aot_scaled_gemm_params, workspace_bytes, 880);
+
 SIZE(flydsl_aot_attention_decode_params, 1648);
 FIELD(flydsl_aot_attention_decode_params, struct_size, 0);
 FIELD(flydsl_aot_attention_decode_params, scale, 4);
@@ -381,6 +393,14 @@ static void check_null(void) {
   REFUSES(flydsl_aot_grouped_gemm_explain(NULL, &grouped, NULL, NULL));
   REFUSES(flydsl_aot_grouped_gemm_prefetch(NULL, &grouped));
   REFUSES(flydsl_aot_grouped_gemm(NULL, &grouped, NULL));
+
+  flydsl_aot_scaled_gemm_params scaled;
+  memset(&scaled, 0, sizeof scaled);
+  scaled.struct_size = sizeof scaled;
+  REFUSES(flydsl_aot_scaled_gemm_query(NULL, &scaled, &result));
+  REFUSES(flydsl_aot_scaled_gemm_explain(NULL, &scaled, NULL, NULL));
+  REFUSES(flydsl_aot_scaled_gemm_prefetch(NULL, &scaled));
+  REFUSES(flydsl_aot_scaled_gemm(NULL, &scaled, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));

@@ -10,6 +10,7 @@
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/gemm_verify.h"
 #include "tools/verify/rms_norm_verify.h"
+#include "tools/verify/scaled_gemm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
 #include "tools/verify/shipped_cases.h"
 #include "tools/verify/topk_case.h"
@@ -80,6 +81,19 @@ const AttentionOperator &rms_norm_cases() {
   return op;
 }
 
+ReadCase read_scaled_gemm(const std::string &line, uint64_t added_seed) {
+  ScaledGemmSpec spec = parse_scaled_gemm_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_scaled_gemm_case(handle, spec); }};
+}
+
+const AttentionOperator &scaled_gemm_cases() {
+  static const AttentionOperator op = {"scaled_gemm", kScaledGemmCases, fuzz_scaled_gemm_line,
+                                       read_scaled_gemm};
+  return op;
+}
+
 ReadCase read_grouped_gemm(const std::string &line, uint64_t added_seed) {
   GroupedGemmSpec spec = parse_grouped_gemm_spec(line);
   spec.seed += added_seed;
@@ -96,7 +110,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases(), &topk_cases()};
+      &gemm_cases(), &rms_norm_cases(), &topk_cases(), &scaled_gemm_cases()};
   return operators;
 }
 

@@ -1,0 +1,34 @@
+// Element formats of scaled matrix products, and the instruction: D[32x32] = A[32x64] 2^sa * B[64x32] 2^sb + C.
+//
+// Lane l, with g = l / 32 (CDNA4 ISA, "Matrix Core"; bytes of its registers in order):
+//   e4m3, e5m2: row l % 32, k = 16 g .. 16 g + 15, then 32 + 16 g ..     e2m1: k = 32 g .. 32 g + 31, the low half of a byte first
+//   scale: of row l % 32 and k = 32 g .., so for bytes not of the elements that the lane holds
+//   C, D: column l % 32, row 8 (i / 4) + 4 (l / 32) + i % 4, i < 16
+#pragma once
+
+#include "common/vectors.hip.h"
+
+namespace flydsl::kernels::scaled_gemm {
+
+// As cbsz and blgp name them.
+constexpr int kE4m3 = 0, kE5m2 = 1, kE2m1 = 4;
+
+constexpr bool is_packed(int format) {
+  return format == kE2m1;  // two elements a byte
+}
+
+struct Fragment {
+  u32x4 low, high;  // high: of bytes only
+};
+
+// The scales are byte `byte_a` and `byte_b` of theirs.
+template <int format_a, int format_b, int byte_a = 0, int byte_b = 0>
+FLYDSL_DEVICE f32x16 scaled_product(const Fragment &a, const Fragment &b, u32 scale_a, u32 scale_b,
+                                    f32x16 sum) {
+  using operand = vec<int, 8>;
+  return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(
+      bits_as<operand>(a), bits_as<operand>(b), sum, format_a, format_b, byte_a,
+      static_cast<int>(scale_a), byte_b, static_cast<int>(scale_b));
+}
+
+}  // namespace flydsl::kernels::scaled_gemm

@@ -1,0 +1,93 @@
+// Matrix products of MX operands: check -> describe -> select -> launch. The contract is include/flydsl_aot/scaled_gemm.h.
+#include "v2src/scaled_gemm.h"
+
+#include "v2src/struct_size.h"
+
+namespace flydsl::scaled_gemm {
+namespace {
+
+constexpr module::KernargContract kContract = {FLYDSL_AOT_SCALED_GEMM_KERNARG_LAYOUT_ID,
+                                               sizeof(Kernarg)};
+
+Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
+  Launch kernel(handle);
+  FLYDSL_RETURN_IF_ERROR(kernel.begin(problem.key, kContract, stream));
+  Kernarg kernarg;
+  LinearTiles grid;
+  FLYDSL_RETURN_IF_ERROR(kernarg_of(problem, kernel.entry(), &kernarg, &grid));
+  return kernel.run(grid, &kernarg, sizeof kernarg);
+}
+
+// ---- the entry points
+
+// Reads and checks the caller's parameters.
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+               Problem *problem) {
+  if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
+  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+  FLYDSL_RETURN_IF_ERROR(check(*params, query));
+  *problem = describe(*params);
+  return {};
+}
+
+Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
+                    flydsl_aot_query_result *result) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.empty) return {};
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+  uint32_t entry = 0;
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
+  describe_kernel(handle, entry, result);
+  return {};
+}
+
+Status prefetch_kernel(flydsl_aot_handle *handle, const Params *caller) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  return problem.empty ? Status() : prefetch(handle, problem.key, kContract);
+}
+
+}  // namespace
+}  // namespace flydsl::scaled_gemm
+
+extern "C" {
+
+flydsl_aot_status flydsl_aot_scaled_gemm_query(flydsl_aot_handle *handle,
+                                               const flydsl_aot_scaled_gemm_params *params,
+                                               flydsl_aot_query_result *result) {
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::answer_query(handle, params, result, flydsl::scaled_gemm::query_kernel);
+  });
+}
+
+flydsl_aot_status flydsl_aot_scaled_gemm_explain(flydsl_aot_handle *handle,
+                                                 const flydsl_aot_scaled_gemm_params *params,
+                                                 flydsl_aot_candidate_callback callback,
+                                                 void *user) {
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::explain_problem<flydsl::scaled_gemm::Problem>(
+        handle, params, flydsl::scaled_gemm::prepare, callback, user);
+  });
+}
+
+flydsl_aot_status flydsl_aot_scaled_gemm_prefetch(flydsl_aot_handle *handle,
+                                                  const flydsl_aot_scaled_gemm_params *params) {
+  return flydsl::guarded(__func__,
+                         [&] { return flydsl::scaled_gemm::prefetch_kernel(handle, params); });
+}
+
+flydsl_aot_status flydsl_aot_scaled_gemm(flydsl_aot_handle *handle,
+                                         const flydsl_aot_scaled_gemm_params *params,
+                                         void *stream) {
+  return flydsl::guarded(__func__, [&] {
+    return flydsl::call_problem<flydsl::scaled_gemm::Problem>(
+        handle, params, flydsl::scaled_gemm::prepare, flydsl::scaled_gemm::launch, stream);
+  });
+}
+
+}  // extern "C"
