@@ -34,7 +34,15 @@ endif()
 set(probe_dir ${CMAKE_BINARY_DIR}/CMakeFiles/device_toolchain)
 file(MAKE_DIRECTORY ${probe_dir})
 file(WRITE ${probe_dir}/probe.hip "extern \"C\" __attribute__((global)) void probe(int *out) { *out = 1; }\n")
+# The same to PTX, text that NVIDIA's driver compiles: for architecture-neutral kernels on GPUs that are at hand (sm_90 in
+# FLYDSL_AOT_ARCHS; development only). No NVIDIA toolkit is needed.
+set(FLYDSL_AOT_PTX_FLAGS
+  -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version -O3 -std=c++20 -S -Wall -Wextra -Werror)
+
 foreach(arch IN LISTS FLYDSL_AOT_ARCHS)
+  if(arch MATCHES "^sm_")
+    continue()
+  endif()
   execute_process(
     COMMAND ${FLYDSL_AOT_DEVICE_CXX} ${FLYDSL_AOT_DEVICE_FLAGS} --offload-arch=${arch} probe.hip -o probe.co
     WORKING_DIRECTORY ${probe_dir} RESULT_VARIABLE result ERROR_VARIABLE message OUTPUT_QUIET)

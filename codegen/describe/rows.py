@@ -5,8 +5,9 @@ A row is read by a team of threads, 16 bytes times `vectors` each; kernels/commo
 
 from dataclasses import dataclass
 
-# Kernels without instructions of one architecture. gfx9: waves of 64, the others of 32.
-ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250")
+# Kernels without instructions of one architecture. gfx9: waves of 64, the others of 32. (NVIDIA's are there to verify and time
+# them on: no product has archives of those.)
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250", "sm_90")
 
 REALS = {"bf16": 4, "fp16": 3, "fp32": 2}  # flydsl_aot_dtype
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}

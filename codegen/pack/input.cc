@@ -175,11 +175,16 @@ Status read_kernel(const Json &json, const std::string &where, const std::string
   FLYDSL_RETURN_IF_ERROR(fields.status());
   const std::string path = join_path(objects, object);
   FLYDSL_RETURN_IF_ERROR(read_bytes(path, &kernel->image));
-  const std::vector<unsigned char> elf_magic = {0x7f, 'E', 'L', 'F'};
-  if (kernel->image.size() < 64 ||
-      !std::equal(elf_magic.begin(), elf_magic.end(), kernel->image.begin())) {
-    return invalid("'" + path + "'", "is not an ELF code object");
-  }
+  const std::string elf =
+                        "\x7f"
+                        "ELF",
+                    ptx = ".version";  // PTX: codegen/generate/inspect_ptx.py
+  const auto begins_with = [&](const std::string &text) {
+    return kernel->image.size() >= 64 &&
+           std::equal(text.begin(), text.end(), kernel->image.begin());
+  };
+  if (!begins_with(elf) && !begins_with(ptx))
+    return invalid("'" + path + "'", "is not an ELF code object, nor PTX");
   return read_metadata(path + ".json", kernel);
 }
 

@@ -6,9 +6,10 @@ namespace flydsl::archive {
 namespace {
 
 bool valid_processor(std::string_view text) {
-  // Generic processors have dashes ("gfx9-4-generic").
-  return text.size() > 3 && text.size() < 24 && text.substr(0, 3) == "gfx" &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  // Generic processors have dashes ("gfx9-4-generic"). NVIDIA's ("sm_90") are there for development (src/device/cuda).
+  const bool known = text.substr(0, 3) == "gfx" || text.substr(0, 3) == "sm_";
+  return known && text.size() > 3 && text.size() < 24 &&
+         std::all_of(text.begin() + 3, text.end(), [](unsigned char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
          });
 }

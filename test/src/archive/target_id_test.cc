@@ -21,6 +21,7 @@ TEST(TargetId, Parses) {
       {"gfx90c", "gfx90c", Feature::Any, Feature::Any},
       {"gfx9999", "gfx9999", Feature::Any, Feature::Any},
       {"gfx9-4-generic", "gfx9-4-generic", Feature::Any, Feature::Any},
+      {"sm_90", "sm_90", Feature::Any, Feature::Any},
       {"", nullptr, {}, {}},
       {"gfx", nullptr, {}, {}},
       {"sm_90", nullptr, {}, {}},
