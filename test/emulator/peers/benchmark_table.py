@@ -17,26 +17,30 @@ import pathlib
 import re
 import sys
 
-from modelled.benchmarks import HERE, HYPOTHESES, PEERS, Runs, read_cases
+from modelled.benchmarks import HERE, HYPOTHESES, PEERS, PRODUCTS, Runs, read_cases
 
 BEGIN, END = "<!-- benchmarks: generated, see test/emulator/peers/benchmark_table.py -->", "<!-- benchmarks: end -->"
 HBM_BYTES_PER_S = 8e12
-TITLES = {"aiter": "AITER", "triton": "Triton", "triton_widen": "Triton, V as bf16"}
+MFMA_FLOPS_PER_S = {16: 2.5e15, 8: 5e15, 4: 10e15}  # dense, by bits of an operand
+TITLES = {"aiter": "AITER", "triton": "Triton", "triton_widen": "Triton, V as bf16", "flydsl": "FlyDSL"}
 TRITON = {"attention_forward": ("triton_attention", "triton_features"), "attention_decode": ("triton_attention",),
-          "attention_backward": ("triton_backward",)}
+          "attention_backward": ("triton_backward",)} | dict.fromkeys(PRODUCTS, ("triton_gemm", "flydsl"))
 FAMILIES = {operator: ("aiter", "triton_attention", *(f"{family}_sweep" for family in found), *found) for operator, found in TRITON.items()}
 SOURCES = {"attention_forward": "`triton_attention.py` and `triton_features.py`", "attention_decode": "`triton_decode.py`",
-           "attention_backward": "`triton_backward.py`"}
+           "attention_backward": "`triton_backward.py`"} | dict.fromkeys(PRODUCTS, "`triton_gemm.py`")
 
 
 def versions(operator):
     pinned = dict(re.findall(r"^(\w+)_version=(\S+)", (HERE / "fetch.sh").read_text(), re.MULTILINE))
+    flydsl = f" FlyDSL: PyTorch's kernels (wheel `torch` {pinned['torch']}) by FlyDSL {pinned['flydsl']}, the fastest of those that PyTorch tries by default."
     return (f"AITER: assembly of wheel `amd-aiter` {pinned['aiter']}. Triton: {SOURCES[operator]} of `test/emulator/peers/fetch`, "
-            f"compiled by Triton {pinned['triton']}, the fastest of all configurations")
+            f"compiled by Triton {pinned['triton']}, the fastest of all configurations." + (flydsl if operator in PRODUCTS else ""))
 
 
 def sizes(case):
     """The problem in words."""
+    if case.operator in PRODUCTS:
+        return case.title
     batch, heads, rows, _ = case.shape("q")
     settings = case.settings
     _, heads_kv, keys, _ = case.shape("k")
@@ -65,6 +69,18 @@ def main_kernels(operator, our):
     return [name for name in launches if not name.endswith(("_prepare", "_convert"))] if operator == "attention_backward" else launches[:1]
 
 
+def columns(operator, case):
+    """Titles of the figures beside our time, and what works them out of our run and its seconds."""
+    if operator == "attention_decode":
+        return ("of 8 TB/s",), lambda our, seconds: (
+            f"{100 * cache_bytes(our['problem'], 'v_in_k' in case.settings) / seconds / HBM_BYTES_PER_S:.0f} %",)
+    if operator not in PRODUCTS:
+        return ("TFLOP/s",), lambda our, seconds: (f"{our['problem_flops'] / seconds * 1e-12:.0f}",)
+    return ("TFLOP/s", "of MFMA", "of 8 TB/s"), lambda our, seconds: (
+        f"{our['problem_flops'] / seconds * 1e-12:.0f}", f"{our['problem_flops'] / seconds / MFMA_FLOPS_PER_S[case.bits]:.2f}",
+        f"{case.bytes / seconds / HBM_BYTES_PER_S:.2f}")
+
+
 def us(seconds):
     return f"{seconds * 1e6:.1f}" if seconds < 1e-3 else f"{seconds * 1e6:.0f}"
 
@@ -76,9 +92,8 @@ def geometric_mean(ratios):
 def table(operator, cases, runs):
     """Lines of a section."""
     peers = cases[0].peers
-    decode = operator == "attention_decode"
     head = ["problem", "kernel"] + [column for h in HYPOTHESES for column in
-                                    (f"{h}: us", "of 8 TB/s" if decode else "TFLOP/s", *(TITLES[name] for name in peers))]
+                                    (f"{h}: us", *columns(operator, cases[0])[0], *(TITLES[name] for name in peers))]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     ratios, hashes, choices = {name: {h: [] for h in HYPOTHESES} for name in peers}, set(), {name: set() for name in peers}
     for case in cases:
@@ -91,8 +106,7 @@ def table(operator, cases, runs):
         row = [sizes(case), ", ".join(f"`{kernel.removeprefix(operator + '_')}`" for kernel in main_kernels(operator, our))]
         for h in HYPOTHESES:
             seconds = our["seconds"][h]
-            row += [us(seconds), f"{100 * cache_bytes(our['problem'], 'v_in_k' in case.settings) / seconds / HBM_BYTES_PER_S:.0f} %" if decode else
-                    f"{our['problem_flops'] / seconds * 1e-12:.0f}"]
+            row += [us(seconds), *columns(operator, case)[1](our, seconds)]
             for name in peers:
                 if "refused" in found[name]:
                     row.append("-")
@@ -108,7 +122,7 @@ def table(operator, cases, runs):
             lines.append("")
             lines.append(f"{TITLES[name]} over ours: " + "; ".join(
                 f"{h} bytes a clock {min(r):.2f} to {max(r):.2f}, geometric mean {geometric_mean(r):.2f}" for h, r in ratios[name].items()) + ".")
-            if PEERS[name][0] == "triton":
+            if PEERS[name][0] in ("triton", "flydsl"):
                 lines.append("Fastest: " + ", ".join(f"`{choice}`" for choice in sorted(choices[name])) + ".")
     return lines, hashes
 
@@ -122,7 +136,7 @@ def generated(operator, cases, runs):
     if len(hashes) != 1:
         sys.exit(f"modelled with different constants: {sorted(hashes)}")
     top = (f"Modelled, constants `{hashes.pop()}`, LDS of {' or '.join(HYPOTHESES)} bytes a clock; microseconds, and the other's time over ours as \"x\". "
-           f"{versions(operator)}.")
+           f"{versions(operator)}")
     return [top, *lines]
 
 

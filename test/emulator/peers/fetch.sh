@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fetches one family of third-party wheels from PyPI and makes its code objects under DIR. Does nothing when they are there.
 #   fetch.sh DIR aiter|triton|triton_attention|triton_features|triton_backward|triton_gemm|flydsl, or one of the last five with _sweep after it
-# No test needs the sweeps, which are what an autotuner would try (350, 500, 200, 350 and 190 compilations, 10, 13, 5, 6 and 8 minutes of a core): tables do.
+# No test needs the sweeps, which are what an autotuner would try (350, 500, 200, 480 and 170 compilations, 10, 13, 5, 8 and 7 minutes of a core): tables do.
 # PEERS_WHEELS=FOLDER      takes wheels that lie in FOLDER/{aiter,triton,flydsl,torch} instead of downloading them
 # PYTHON, LLD              Python (default python3) and ld.lld (default ld.lld-22) to use
 # FLYDSL_AOT_SKIP_PEERS=1  does nothing and exits with 77

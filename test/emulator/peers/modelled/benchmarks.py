@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 
-from modelled.families import families
+from modelled import product_cases
+from modelled.families import PRODUCTS, families
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 UNSUPPORTED = 3  # exit status of flydsl-aot
 HYPOTHESES = ("256", "128")  # LDS bytes a clock
 # A peer of the table: the peer of timing.py, and which of its configurations.
-PEERS = {"aiter": ("aiter", ""), "triton": ("triton", "^(?!.*_widen_)"), "triton_widen": ("triton", "_widen_")}
+PEERS = {"aiter": ("aiter", ""), "flydsl": ("flydsl", ""), "triton": ("triton", "^(?!.*_widen_)"), "triton_widen": ("triton", "_widen_")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +26,16 @@ class Case:
     text: str
 
     @property
+    def words(self):
+        return dict(word.split("=", 1) for word in self.text.split())
+
+    @property
     def settings(self):
         """{name: value} as `flydsl-aot bench --set` takes them."""
         found = {}
-        for word in self.text.split():
-            name, value = word.split("=", 1)
+        if self.operator in PRODUCTS:
+            return product_cases.settings(self.operator, self.words)
+        for name, value in self.words.items():
             if name == "seqused_k":
                 times, number = value.split("*")
                 value = ",".join([number] * int(times))
@@ -41,8 +47,24 @@ class Case:
 
     @property
     def kind(self):
-        """Cases of one kind differ in sizes and strides only."""
+        """Cases of one kind differ in sizes and strides only, and the same configurations can be fast."""
+        if self.operator in PRODUCTS:
+            return product_cases.kind(self.words)
         return tuple(sorted((name, value if name in ("causal", "dtype", "kv_dtype", "bias_dtype") else "") for name, value in self.settings.items()))
+
+    @property
+    def title(self):
+        return product_cases.title(self.words)
+
+    @property
+    def bits(self):
+        """Of an element of the operands of a product."""
+        return product_cases.bits(self.words)
+
+    @property
+    def bytes(self):
+        """That a product has to read and write."""
+        return product_cases.bytes_of(self.operator, self.words)
 
     def shape(self, name):
         return [int(size) for size in self.settings[name].split("x")]

@@ -1,11 +1,6 @@
 """Which kernels a peer has for a matrix product: the problems of README.md as the functions of modelled/ take them."""
-import pathlib
-
-from launch.recipe import ceil
 from modelled import aiter, flydsl, triton_gemm
 from modelled.tensors import Unsupported
-from recipes import aiter_gemm
-from recipes.aiter_tensors import HSA
 
 
 def refuse_features(p):
@@ -13,8 +8,8 @@ def refuse_features(p):
         raise Unsupported(f"compiled without {p['features']}")
 
 
-def sizes(p, *more):
-    return {name: int(p[name]) for name in ("m", "n", "k", *more)}
+def sizes(p):
+    return {name: int(p[name]) for name in ("m", "n", "k")}
 
 
 def transposed(p, name):
@@ -27,6 +22,8 @@ def gemm(objects, peer, p):
         raise Unsupported("compiled for one product")
     dtype, a_t, b_t = p["dtype"], transposed(p, "transpose_a"), transposed(p, "transpose_b")
     out = p.get("dtype_out", dtype)
+    if p.get("dtype_b", dtype) != dtype:
+        raise Unsupported("compiled for operands of one type")
     if peer == "aiter":
         return aiter.bf16gemm(objects, **sizes(p), dtype=dtype, dtype_out=out, layout=("t" if a_t else "n") + ("t" if b_t else "n"))
     if out != dtype:
@@ -49,16 +46,16 @@ def scaled_gemm(objects, peer, p):
 
 
 def grouped_gemm(objects, peer, p):
-    refuse_features(p)
-    if p["kind"] != "m":
-        raise Unsupported("compiled for groups along M")
-    if p.get("dtype_out", "bf16") != "bf16" or p.get("scales", "plain") != "plain":
-        raise Unsupported("compiled for a result of bf16, and for plain scales")
-    ends, b_t = [int(end) for end in p["ends"].split(",") if end], transposed(p, "transpose_b")
+    if p["axis"] != "rows" or (p["a_order"], p["d_order"]) != ("mk", "mn"):
+        raise Unsupported("compiled for groups along the rows of a row-major A")
+    if p["d_dtype"] != "bf16" or p["bias"] != "none":
+        raise Unsupported("compiled for a result of bf16 without bias")
+    ends = [int(end) for end in p["offsets"].split(",") if end]
     if not ends:
-        raise Unsupported("no groups")
+        raise Unsupported("the offsets are not told")
+    described = dict(ends=ends, dtype=p["dtype"], transpose_b=p["b_order"] == "nk")
     if peer == "triton":
-        return triton_gemm.grouped_gemm(objects, **sizes(p), ends=ends, dtype=p["dtype"], transpose_b=b_t)
+        return triton_gemm.grouped_gemm(objects, **sizes(p), **described)
     if peer == "flydsl":
-        return flydsl.grouped_gemm(objects, **sizes(p), ends=ends, dtype=p["dtype"], transpose_b=b_t)
+        return flydsl.grouped_gemm(objects, **sizes(p), **described)
     raise Unsupported("the wheel has no grouped assembly product")

@@ -1,0 +1,72 @@
+"""Problems of matrix products as benchmarks/*.txt write them, for `flydsl-aot bench` and for a table. A problem: m, n and k (m: the rows of all groups), `for`,
+where the sizes come from, and
+gemm          layout=nt (B lies as (n, k)) or nn, d_dtype
+scaled_gemm   dtype=e4m3 or e2m1 of both operands, scales=plain or shuffled
+grouped_gemm  groups=8 (of equal sizes) or offsets=70,70,200, b_order=kn or nk
+"""
+BITS = {"bf16": 16, "fp16": 16, "fp32": 32, "e4m3": 8, "e2m1": 4}
+
+
+def sizes(words):
+    return tuple(int(words[name]) for name in ("m", "n", "k"))
+
+
+def up_to(number, multiple):
+    return -(-number // multiple) * multiple
+
+
+def offsets(words):
+    m, groups = int(words["m"]), int(words.get("groups", 0))
+    return words.get("offsets") or ",".join(str(m * (group + 1) // groups) for group in range(groups))
+
+
+def groups_of(words):
+    return offsets(words).count(",") + 1
+
+
+def settings(operator, words):
+    """{name: value} as `flydsl-aot bench --set` takes them."""
+    m, n, k = sizes(words)
+    if operator == "gemm":
+        nt = words.get("layout", "nt") == "nt"
+        made = dict(a=f"{m}x{k}", b=f"{n}x{k}" if nt else f"{k}x{n}", transpose_b="yes" if nt else "no")
+    elif operator == "scaled_gemm":
+        packed = k * BITS[words["dtype"]] // 8
+        shuffled = words.get("scales") == "shuffled"
+        scales = [f"{up_to(rows, 32)}x{up_to(k // 32, 8)}" if shuffled else f"{rows}x{k // 32}" for rows in (m, n)]
+        made = dict(a=f"{m}x{packed}", b=f"{n}x{packed}", a_scale=scales[0], b_scale=scales[1])
+    else:
+        kn = words.get("b_order", "kn") == "kn"
+        made = dict(a=f"{m}x{k}", b=f"{groups_of(words)}x" + (f"{k}x{n}" if kn else f"{n}x{k}"), offsets=offsets(words))
+    return made | {name: words[name] for name in ("dtype", "scales", "d_dtype", "b_order") if name in words}
+
+
+def kind(words):
+    """Large products share the fastest configurations, others have their own."""
+    other = tuple(sorted(item for item in words.items() if item[0] not in ("m", "n", "k", "for")))
+    return other if min(sizes(words)) >= 4096 else (*other, *sizes(words))
+
+
+def title(words):
+    m, n, k = sizes(words)
+    parts = [f"{m} x {n} x {k}"]
+    if "groups" in words:
+        parts.append(f"{words['groups']} groups")
+    if "offsets" in words:
+        parts.append(f"groups to {words['offsets']}")
+    parts += [f"{name} {words[name]}" for name in ("scales", "d_dtype") if name in words]
+    parts += [{"nn": "B (k, n)", "nt": "B (n, k)"}[words["layout"]]] if "layout" in words else []
+    return ", ".join(parts) + (f" ({words['for'].replace('_', ' ')})" if "for" in words else "")
+
+
+def bits(words):
+    return BITS[words.get("dtype", "bf16")]
+
+
+def bytes_of(operator, words):
+    """Operands and result once."""
+    m, n, k = sizes(words)
+    matrices = groups_of(words) if operator == "grouped_gemm" else 1
+    operands = (m + n * matrices) * k
+    scales = operands // 32 if operator == "scaled_gemm" else 0
+    return operands * bits(words) // 8 + scales + m * n * BITS[words.get("d_dtype", "bf16")] // 8
