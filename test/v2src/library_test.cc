@@ -71,7 +71,7 @@ TEST_F(LibraryTest, OpenRefusals) {
   EXPECT_NE(message().find("flydsl_aot_open: open_options.device is 9"), std::string::npos)
       << message();
   EXPECT_EQ(open([](auto &o) { o.device = FLYDSL_AOT_DEVICE_NONE; }), FLYDSL_AOT_INVALID_ARGUMENT);
-  for (const char *arch : {"", "sm_90", "../etc", "gfx950:", "GFX950"}) {
+  for (const char *arch : {"", "compute_90", "../etc", "gfx950:", "GFX950"}) {
     EXPECT_EQ(open([&](auto &o) { o.device = FLYDSL_AOT_DEVICE_NONE, o.arch = arch; }),
               FLYDSL_AOT_INVALID_ARGUMENT);
   }

@@ -99,7 +99,7 @@ class Pack(unittest.TestCase):
         kernel, selection = ["kernels", 0], ["selection", 0]
         rows = [
             (["arch"], None, "'arch' is missing"),
-            (["arch"], "sm_90", "'sm_90'"),
+            (["arch"], "compute_90", "'compute_90'"),
             (["abi_id"], "1122", "'abi_id' is not a hexadecimal number"),
             (["abi_id"], "0x12345678901234567", "'abi_id'"),
             (["abi_id"], "0xzz", "'abi_id'"),

@@ -14,7 +14,7 @@ struct Row {
 };
 
 const Row kRows[] = {
-    {"architecture", [](ArchiveSpec &s) { s.arch = "sm_90"; }},
+    {"architecture", [](ArchiveSpec &s) { s.arch = "compute_90"; }},
     {"architecture", [](ArchiveSpec &s) { s.arch = "gfx950:xnack-"; }},
     {"listed twice", [](ArchiveSpec &s) { s.kernels[0].name = std::string("a"); }},
     {"is empty", [](ArchiveSpec &s) { s.kernels[0].symbol.clear(); }},
