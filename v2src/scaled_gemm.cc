@@ -14,7 +14,8 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   FLYDSL_RETURN_IF_ERROR(kernel.begin(problem.key, kContract, stream));
   Kernarg kernarg;
   LinearTiles grid;
-  FLYDSL_RETURN_IF_ERROR(kernarg_of(problem, kernel.entry(), &kernarg, &grid));
+  FLYDSL_RETURN_IF_ERROR(
+      kernarg_of(problem, kernel.entry(), handle->compute_units, &kernarg, &grid));
   return kernel.run(grid, &kernarg, sizeof kernarg);
 }
 

@@ -44,8 +44,8 @@ struct Problem {
 };
 Problem describe(const Params &params);
 
-// Grid and arguments for the instance's tile.
-Status kernarg_of(const Problem &problem, const archive::Entry &entry, Kernarg *kernarg,
-                  LinearTiles *grid);
+// Grid and arguments for the instance's tile. `compute_units`: 0 if they are not known.
+Status kernarg_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
+                  Kernarg *kernarg, LinearTiles *grid);
 
 }  // namespace flydsl::scaled_gemm

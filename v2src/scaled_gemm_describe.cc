@@ -1,4 +1,7 @@
 // A checked scaled_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/scaled_gemm.py).
+#include <algorithm>
+#include <utility>
+
 #include "v2src/scaled_gemm.h"
 #include "v2src/tensor_check.h"
 
@@ -25,6 +28,11 @@ Side side_b(const Params &params) {
   return {params.b, params.b_scale, kLast, kSecond};
 }
 
+// From row to row of scales; shuffled: all of a row.
+int64_t scale_row_bytes(const Side &side, bool shuffled) {
+  return shuffled ? size_of(side.scale, kLast) : stride_of(side.scale, kSecond);
+}
+
 void set_side(const Side &side, bool shuffled, const void **data, int64_t *stride_b,
               int64_t *stride_row, int64_t *stride_k, const void **scale, int64_t *scale_stride_b,
               int64_t *scale_stride_row, int64_t *scale_stride_k) {
@@ -34,21 +42,26 @@ void set_side(const Side &side, bool shuffled, const void **data, int64_t *strid
   *stride_k = stride_of(side.data, side.k);
   *scale = side.scale.data;
   *scale_stride_b = batch_stride(side.scale, 3);
-  *scale_stride_row = shuffled ? size_of(side.scale, kLast) : stride_of(side.scale, kSecond);
+  *scale_stride_row = scale_row_bytes(side, shuffled);
   *scale_stride_k = shuffled ? 1 : stride_of(side.scale, kLast);
 }
 
-// Whether the instances for large matrices take the problem, whatever its alignment: K contiguous and in whole slabs, scales
-// shuffled, offsets inside a tile within 31 bits.
+bool is_shuffled(const Params &params) {
+  return params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
+}
+
+// Whether the instances for large matrices take the problem, whatever its alignment: K contiguous and in whole slabs, offsets
+// inside a tile within 31 bits. Plain scales of 8 blocks are read at once.
 bool is_fast(const Params &params, const Problem &problem) {
-  const int64_t slab = params.a.dtype == FLYDSL_AOT_E2M1X2 ? 256 : 128;
-  if (params.scale_layout != FLYDSL_AOT_SCALES_SHUFFLED_32_8) return false;
-  if (problem.k == 0 || problem.k % slab != 0) return false;
+  const bool bytes = params.a.dtype != FLYDSL_AOT_E2M1X2;
+  const int64_t whole = bytes && is_shuffled(params) ? 128 : 256;
+  if (problem.k == 0 || problem.k % whole != 0) return false;
   for (const Side &side : {side_a(params), side_b(params)}) {
     constexpr int64_t kMostRowBytes = int64_t{1} << 22;
     if (stride_of(side.data, side.k) != 1 || stride_of(side.data, side.rows) >= kMostRowBytes ||
-        size_of(side.scale, kLast) >= kMostRowBytes)
+        scale_row_bytes(side, is_shuffled(params)) >= kMostRowBytes)
       return false;
+    if (!is_shuffled(params) && stride_of(side.scale, kLast) != 1) return false;
   }
   return problem.m > 64 && problem.n > 64;
 }
@@ -86,21 +99,22 @@ Problem describe(const Params &params) {
   problem.key.align_bytes = alignment_of(params);
   if (is_fast(params, problem)) {
     problem.key.fallback_keys[problem.key.fallbacks++] = problem.key.functional_key;
-    problem.key.functional_key = flydsl_aot_scaled_gemm_key(a_dtype, b_dtype, 1, 1);
+    problem.key.functional_key =
+        flydsl_aot_scaled_gemm_key(a_dtype, b_dtype, 1, is_shuffled(params));
   }
   problem.key.seq_q = static_cast<uint64_t>(problem.m);
   problem.key.seq_k = static_cast<uint64_t>(problem.k);
   return problem;
 }
 
-Status kernarg_of(const Problem &problem, const archive::Entry &entry, Kernarg *result,
-                  LinearTiles *grid) {
+Status kernarg_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
+                  Kernarg *result, LinearTiles *grid) {
   const Params &params = *problem.params;
   const int64_t column_tiles = rounded_up(problem.n, entry.tile[1]) / entry.tile[1];
   FLYDSL_RETURN_IF_ERROR(
       linear_tiles(problem.m, problem.batches, column_tiles, entry.tile[0], grid));
   Kernarg kernarg{};
-  const bool shuffled = params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
+  const bool shuffled = is_shuffled(params);
   const Side a = problem.transposed ? side_b(params) : side_a(params);
   const Side b = problem.transposed ? side_a(params) : side_b(params);
   set_side(a, shuffled, &kernarg.a, &kernarg.a_stride_b, &kernarg.a_stride_m, &kernarg.a_stride_k,
@@ -129,6 +143,12 @@ Status kernarg_of(const Problem &problem, const archive::Entry &entry, Kernarg *
   kernarg.row_tiles = grid->row_tiles;
   kernarg.column_tiles = static_cast<uint32_t>(column_tiles);
   kernarg.tiles = static_cast<uint32_t>(grid->row_tiles * column_tiles * problem.batches);
+  if (entry.tile[2] != 0) {
+    constexpr uint32_t kComputeUnitsOfMi350 = 256;
+    const uint32_t resident =
+        (compute_units ? compute_units : kComputeUnitsOfMi350) * entry.tile[2];
+    *grid = {std::min(kernarg.tiles, resident), 1, grid->row_tiles};
+  }
   kernarg.grid_x = grid->grid_x;
   *result = kernarg;
   return {};

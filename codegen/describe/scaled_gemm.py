@@ -31,7 +31,7 @@ _ARGUMENTS = (
     Argument("uint32_t", "row_tiles", "ceil(m / tile[0])"),
     Argument("uint32_t", "column_tiles", "ceil(n / tile[1])"),
     Argument("uint32_t", "tiles", "row_tiles * column_tiles * batches"),
-    Argument("uint32_t", "grid_x"),
+    Argument("uint32_t", "grid_x", "work-groups along x; of an instance with tile[2] all, that many a compute unit"),
 )
 
 _KEY_FIELDS = (
@@ -68,16 +68,16 @@ def _general(a, b):
     )
 
 
-def _tiles(a, b):
+def _tiles(a, b, shuffled):
     return Instance(
-        name=f"{_name(a, b)}_shuffled_m256n256",
+        name=f"{_name(a, b)}{'_shuffled' if shuffled else ''}_m256n256",
         header="scaled_gemm/scaled_gemm_tiles.hip.h",
-        entry=f"scaled_gemm_m256n256<{_FORMATS[a]}, {_FORMATS[b]}>",
-        key=(("a_dtype", _DTYPES[a]), ("b_dtype", _DTYPES[b]), ("fast", 1), ("scales_shuffled", 1)),
+        entry=f"scaled_gemm_m256n256<{_FORMATS[a]}, {_FORMATS[b]}, {str(shuffled).lower()}>",
+        key=(("a_dtype", _DTYPES[a]), ("b_dtype", _DTYPES[b]), ("fast", 1), ("scales_shuffled", int(shuffled))),
         preference=0,
         align_bytes=16,
         block=(256, 1, 1),
-        tile=(256, 256, 0),
+        tile=(256, 256, 1),
         lds_dynamic_bytes=0,
         waves_per_simd=1,
         seq_q=_SIZES,
@@ -89,7 +89,8 @@ def _tiles(a, b):
 def _instances(arch):
     if arch != "gfx950":  # matrix instructions that take scales
         return ()
-    return tuple(family(a, b) for family in (_tiles, _general) for a, b in _PAIRS)
+    tiles = tuple(_tiles(a, b, shuffled) for shuffled in (False, True) for a, b in _PAIRS)
+    return tiles + tuple(_general(a, b) for a, b in _PAIRS)
 
 
 OPERATOR = Operator(

@@ -1,4 +1,4 @@
-// D tile = A B of 256 rows and columns, MX operands with shuffled scales: the schedule of common/matmul/main_loop.hip.h for matrix
+// D tile = A B of 256 rows and columns, MX operands: the schedule of common/matmul/main_loop.hip.h for matrix
 // instructions with scales. Slabs, LDS, the order of quadrants, reads and copies are the same; K has whole slabs. Scales:
 //
 //   quadrant     0                       1     2 and 3
@@ -71,7 +71,7 @@ struct SlabSource {
   }
 };
 
-template <int format_a, int format_b>
+template <int format_a, int format_b, bool shuffled>
 struct MxLoop {
   static constexpr bool kPacked = is_packed(format_a);
   static_assert(kPacked == is_packed(format_b));
@@ -84,13 +84,13 @@ struct MxLoop {
   u32 lds;               // address of kLdsBytes of LDS
   u32 lines_a, lines_b;  // of those that this wave copies in stage 0
   SlabSource from_a, from_b;
-  ScaleSource scales_a, scales_b;
+  ScaleSource<shuffled> scales_a, scales_b;
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
   u32 b_first[4];
   u32 stage_now, stage_next;  // bytes from stage 0
   u32x4 a[2][8], b[2][8];     // halves of 64 rows: fragment 2 step + block of 32
-  u32 loaded[2][kFragments];  // scales that are under way; bytes: loaded[0] only
+  typename LoadedScales<shuffled>::type loaded[2][kFragments];  // under way; bytes: loaded[0] only
   u32 scales[2][kFragments];  // of slabs by parity; bytes: of these two slabs, of the next two
   u32 selector;
 
@@ -100,7 +100,7 @@ struct MxLoop {
         lds(uniform((u32)(__UINTPTR_TYPE__)memory)),
         lines_a(uniform(lds + wave * (Slab::kCopies * 1024))),
         lines_b(uniform(lds + kFirstB + wave * (Slab::kCopies * 1024))),
-        selector(scale_selector(lane)) {
+        selector(scale_selector<shuffled>(lane)) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
       a_first[n] = lds + address(n, wave / 2 * 128);
@@ -192,9 +192,11 @@ struct MxLoop {
   }
 
   template <int fragment>
-  FLYDSL_DEVICE u32 load_fragment_scales() const {
-    if constexpr (fragment < 4) return load_scales(scales_a.next, scales_a.offset[fragment]);
-    return load_scales(scales_b.next, scales_b.offset[fragment % 4]);
+  FLYDSL_DEVICE auto load_fragment_scales() const {
+    if constexpr (fragment < 4)
+      return load_scales<shuffled>(scales_a.next, scales_a.offset[fragment]);
+    else
+      return load_scales<shuffled>(scales_b.next, scales_b.offset[fragment % 4]);
   }
   // Quadrants 2 and 3 arrange four fragments each, last those that the next slab needs last: in gaps 4 n, 4 n + 2 and 4 n + 3.
   template <int quadrant, int parity, int m>

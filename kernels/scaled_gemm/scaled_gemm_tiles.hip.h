@@ -1,4 +1,4 @@
-// The instances for large matrices, K contiguous in both operands and in whole slabs, scales shuffled: 256 x 256 of D a work-group
+// The instances for large matrices, K contiguous in both operands and in whole slabs: 256 x 256 of D a work-group
 // (mx_loop.hip.h). NOTES.md says what limits them.
 #pragma once
 
@@ -36,19 +36,10 @@ FLYDSL_DEVICE void store_tile(Arguments args, lds_ptr<char> memory, u32 batch, u
   });
 }
 
-}  // namespace scaled_gemm
-
-template <int format_a, int format_b>
-FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &kernarg) {
-  using namespace scaled_gemm;
-  using Loop = MxLoop<format_a, format_b>;
-  const Arguments args = arguments_here(kernarg);
-  const u32 number =
-      __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
-  if (number >= args->tiles) return;
-  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(16)));
-  const u32 thread = __builtin_amdgcn_workitem_id_x(), wave = uniform(thread / kWaveLanes),
-            lane = thread % kWaveLanes;
+// One tile. All waves have done with LDS before; afterwards this one has.
+template <class Loop>
+FLYDSL_DEVICE void compute_tile(Arguments args, u32 number, lds_ptr<char> memory, u32 wave,
+                                u32 lane) {
   const Tile tile(number, args);
   const i64 batch = tile.batch;
   const u32 row = tile.row * kTileRows, column = tile.column * kTileRows;
@@ -62,9 +53,8 @@ FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &ke
   const matmul::Operand b{
       (global_ptr<const char>)args->b + batch * args->b_stride_b + i64{column} * args->b_stride_n,
       args->b_stride_n, of_tile(n, column)};
-  const i32 slabs = args->k / Loop::kSlabK;
-  const i32 loads = is_packed(format_a) ? slabs : (slabs + 1) / 2;
-  Loop loop((lds_ptr<char>)memory, wave, lane);
+  const i32 slabs = args->k / Loop::kSlabK, loads = (args->k + 255) / 256;
+  Loop loop(memory, wave, lane);
   loop.scales_a.begin((global_ptr<const char>)args->a_scale + batch * args->a_scale_stride_b,
                       static_cast<u32>(args->a_scale_stride_m), row + wave / 2 * 128, m, loads,
                       lane);
@@ -73,8 +63,31 @@ FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &ke
                       lane);
   loop.begin(a, b, slabs);
   loop.run(slabs);
-  store_tile(arguments_here(kernarg), (lds_ptr<char>)memory, tile.batch, row, column,
-             a.rows == kTileRows && b.rows == kTileRows, wave, lane);
+  store_tile(args, memory, tile.batch, row, column, a.rows == kTileRows && b.rows == kTileRows,
+             wave, lane);
+}
+
+}  // namespace scaled_gemm
+
+// A work-group a compute unit; tiles go round.
+template <int format_a, int format_b, bool shuffled>
+FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &kernarg) {
+  using namespace scaled_gemm;
+  using Loop = MxLoop<format_a, format_b, shuffled>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(16)));
+  const u32 thread = __builtin_amdgcn_workitem_id_x();
+  u32 number = __builtin_amdgcn_workgroup_id_x();
+#pragma unroll 1
+  while (true) {
+    // Read, and made of the lane's number, anew for each tile: nothing has to be kept over it.
+    const Arguments args = arguments_here(kernarg);
+    const u32 here = computed_here(thread), wave = uniform(here / kWaveLanes),
+              lane = here % kWaveLanes;
+    compute_tile<Loop>(args, number, (lds_ptr<char>)memory, wave, lane);
+    number += args->grid_x;
+    if (number >= args->tiles) break;
+    barrier();
+  }
 }
 
 }  // namespace flydsl::kernels
