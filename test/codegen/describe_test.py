@@ -150,8 +150,9 @@ class Manifest(unittest.TestCase):
             for name in ("keys_general_m64n32", "queries_general_m32n64", "bias_general_m64n32")
         }
         expected |= {
-            f"attention_backward_{dtype}_d128_{mask}_fused_m32n256"
+            f"attention_backward_{dtype}_d{head_dim}_{mask}_fused_m{rows}n256"
             for dtype in ("bf16", "fp16")
+            for head_dim, rows in ((64, 64), (128, 32))
             for mask in ("none", "causal")
         }
         self.assertEqual({name for name in names if name.startswith("attention_backward_")}, expected)

@@ -3,20 +3,22 @@
 from ..model import Instance
 from .keys import ELEMENTS, LENGTHS, MASKS, key
 
-_HEAD_DIM = 128
-_ROWS, _KEYS = 32, 256
+_KEYS = 256
+# By head dim: rows of a step, header.
+_SHAPES = {64: (64, "attention_backward_fused_d64"), 128: (32, "attention_backward_fused")}
 
 
-def _instance(dtype, mask):
+def _instance(dtype, head_dim, mask):
+    rows, header = _SHAPES[head_dim]
     return Instance(
-        name=f"attention_backward_{dtype}_d{_HEAD_DIM}_{mask}_fused_m{_ROWS}n{_KEYS}",
-        header="attention_backward/fused/attention_backward_fused.hip.h",
-        entry=f"fused::attention_backward_fused<{ELEMENTS[dtype]}, {_HEAD_DIM}, Mask::{mask}>",
-        key=key(dtype, _HEAD_DIM, _HEAD_DIM, "fused", mask=MASKS[mask]),
+        name=f"attention_backward_{dtype}_d{head_dim}_{mask}_fused_m{rows}n{_KEYS}",
+        header=f"attention_backward/fused/{header}.hip.h",
+        entry=f"fused::attention_backward_fused<{ELEMENTS[dtype]}, {head_dim}, Mask::{mask}>",
+        key=key(dtype, head_dim, head_dim, "fused", mask=MASKS[mask]),
         preference=0,
         align_bytes=16,
         block=(256, 1, 1),
-        tile=(_ROWS, _KEYS, 0),
+        tile=(rows, _KEYS, 0),
         lds_dynamic_bytes=0,
         waves_per_simd=1,
         seq_q=LENGTHS,
@@ -26,4 +28,9 @@ def _instance(dtype, mask):
 
 
 def instances():
-    return tuple(_instance(dtype, mask) for dtype in ELEMENTS for mask in ("none", "causal"))
+    return tuple(
+        _instance(dtype, head_dim, mask)
+        for dtype in ELEMENTS
+        for head_dim in _SHAPES
+        for mask in ("none", "causal")
+    )

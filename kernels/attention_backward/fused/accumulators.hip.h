@@ -3,6 +3,7 @@
 //
 //   a[16 (2 block + keys) ..]          dV^T, head-dim elements 32 block .., keys 32 keys ..
 //   a[128 + 16 (2 block + keys) ..]    dK^T, the same
+//   a[64 ..], a[96 ..]                 of head dim 64: keys and values, 4 registers for step 16 .. and block of keys
 //
 // The compiler does not know of hazards around matrix instructions that are inline assembly: a vector instruction may read a
 // result 12 wait states later, and an operand must have been written 2 before.
@@ -45,6 +46,12 @@ constexpr int register_of(Sum sum, int block, int keys) {
   return 128 * static_cast<int>(sum) + 16 * (2 * block + keys);
 }
 
+// Of head dim 64: operand n = 2 step + block of keys.
+enum class Operand { key, value };
+constexpr int register_of(Operand operand, int n) {
+  return 64 + 32 * static_cast<int>(operand) + 4 * n;
+}
+
 // Vector instructions may read results, or write sources, of matrix instructions after this.
 FLYDSL_DEVICE void wait_for_products() {
   asm volatile("s_nop 15\n\ts_nop 3");
@@ -55,6 +62,14 @@ FLYDSL_DEVICE float read_hidden() {
   float value;
   asm volatile("v_accvgpr_read_b32 %0, a[%1]" : "=v"(value) : "n"(number));
   return value;
+}
+template <int first>
+FLYDSL_DEVICE void write_hidden(u32x4 value) {
+  asm volatile(
+      "v_accvgpr_write_b32 a[%0], %4\n\tv_accvgpr_write_b32 a[%1], %5\n\t"
+      "v_accvgpr_write_b32 a[%2], %6\n\tv_accvgpr_write_b32 a[%3], %7" ::"n"(first),
+      "n"(first + 1), "n"(first + 2), "n"(first + 3), "v"(value[0]), "v"(value[1]), "v"(value[2]),
+      "v"(value[3]));
 }
 template <int number>
 FLYDSL_DEVICE void clear_hidden() {
@@ -70,6 +85,31 @@ FLYDSL_DEVICE void add_product(u32x4 a, u32x4 b) {
   } else {
     asm volatile("v_mfma_f32_32x32x16_f16 a[%0:%1], %2, %3, a[%0:%1]" ::"n"(first), "n"(first + 15),
                  "v"(a), "v"(b));
+  }
+}
+// The same with the operand b in a[b ..].
+template <class Element, int b>
+FLYDSL_DEVICE void add_product_of_hidden(f32x16 &c, u32x4 a) {
+  if constexpr (__is_same(Element, bf16)) {
+    asm volatile("v_mfma_f32_32x32x16_bf16 %0, %1, a[%2:%3], %0"
+                 : "+v"(c)
+                 : "v"(a), "n"(b), "n"(b + 3));
+  } else {
+    asm volatile("v_mfma_f32_32x32x16_f16 %0, %1, a[%2:%3], %0"
+                 : "+v"(c)
+                 : "v"(a), "n"(b), "n"(b + 3));
+  }
+}
+template <class Element, int b>
+FLYDSL_DEVICE void product_of_hidden_plus(f32x16 &d, u32x4 a, f32x16 c) {
+  if constexpr (__is_same(Element, bf16)) {
+    asm volatile("v_mfma_f32_32x32x16_bf16 %0, %1, a[%2:%3], %4"
+                 : "=&v"(d)
+                 : "v"(a), "n"(b), "n"(b + 3), "v"(c));
+  } else {
+    asm volatile("v_mfma_f32_32x32x16_f16 %0, %1, a[%2:%3], %4"
+                 : "=&v"(d)
+                 : "v"(a), "n"(b), "n"(b + 3), "v"(c));
   }
 }
 // c += a b.

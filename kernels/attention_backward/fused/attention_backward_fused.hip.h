@@ -1,8 +1,8 @@
-// attention_backward for plain problems of head dim 128: dK, dV and dQ by five products, of which S and dP are computed once.
+// attention_backward for plain problems of head dims 64 and 128: dK, dV and dQ by five products, of which S and dP are computed once.
 //
-// A work-group of 4 waves, one a SIMD, has 256 keys, 64 a wave, and walks over the rows that see them, 32 a step, from the last
+// A work-group of 4 waves, one a SIMD, has 256 keys, 64 a wave, and walks over the rows that see them, 32 a step (64 of head dim 64), from the last
 // down, for each query head of the group. dK and dV stay in accumulation registers. dS goes through LDS: a wave
-// computes 32 columns of dQ over all 256 keys and adds them to what the blocks of lower keys have written (order.hip.h).
+// computes 32 columns of 32 rows of dQ over all 256 keys and adds them to what the blocks of lower keys have written (order.hip.h).
 // schedule.hip.h has the order of a step's instructions.
 //
 // The formula, with lse and delta from `prepare`: P = 2^(c (S - lse / c)), c = scale log2(e); dS = P (dP - delta); the scale of
@@ -73,21 +73,21 @@ struct Wave {
   float c;
 
   // Operands that stay, and 0 or, for keys that do not exist, -inf.
-  u32x4 keys[kResidentKeys], values[16];
+  u32x4 keys[kResidentKeys], values[2 * kHeadSteps];
   float key_exists[2];
 
   // Addresses in LDS of this lane.
-  u32 row_at, column_at[2], value_at, ds_at, ds_write_at[2], key_at, key_column_at;
+  u32 row_at, column_at[2], value_at, ds_at, ds_write_at[2 * kRowBlocks], key_at, key_column_at;
   i32 to_written =
       -DerivativeTile::bytes;  // to the buffer of dS that is written next from the other
 
   // In a step.
-  f32x16 s[2], dp[2], dq, start;
-  u32x4 p[2][2], ds[2][2];
+  f32x16 s[kRowBlocks][2], dp[kRowBlocks][2], dq, start[2 * kRowBlocks];
+  u32x4 p[kRowBlocks][2][2], ds[kRowBlocks][2][2];
   u32x4 row_ring[kRowRing], key_ring[kKeyRing], key_column_ring[kColumnRing],
       ds_column_ring[kColumnRing];
   u32x4 old_sums[4];
-  u32 quad_values[4];
+  u32 quad_values[2 * kRowBlocks][4];
   u32 counter;
 
   FLYDSL_DEVICE Wave(const Work<Pass::keys> &work, u32 block, u32 wave, u32 lane)
@@ -98,37 +98,43 @@ struct Wave {
     column_at[0] = kRowsAt + RowTile::column_lane(lane);
     column_at[1] = column_at[0] ^ 16;
     value_at = kRowsAt + kValuesAt + RowValues::lane_byte(lane);
-    ds_at = kDerivativesAt + DerivativeTile::bytes + DerivativeTile::column_lane(lane);
-    for (int half = 0; half < 2; ++half)
-      ds_write_at[half] =
-          kDerivativesAt + DerivativeTile::bytes + DerivativeTile::write_lane(wave, lane, half);
+    ds_at = kDerivativesAt + DerivativeTile::bytes +
+            DerivativeTile::column_lane(lane, wave / kHeadBlocks);
+#pragma unroll
+    for (int piece = 0; piece < 2 * kRowBlocks; ++piece)
+      ds_write_at[piece] =
+          kDerivativesAt + DerivativeTile::bytes + DerivativeTile::write_lane(wave, lane, piece);
     key_at = kKeysAt + wave * KeyTile::bytes + KeyTile::row_lane(lane);
-    key_column_at = kKeysAt + KeyTile::column_lane(lane) + wave * 64;
+    key_column_at = kKeysAt + KeyTile::column_lane(lane) + wave % kHeadBlocks * 64;
   }
 
   // ---- LDS
 
-  template <bool of_delta>
+  template <bool of_delta, int block>
   FLYDSL_DEVICE void read_values() {
     each<4>([&](auto n) {
       constexpr int i = decltype(n)::value;
-      quad_values[i] = read_dword<RowValues::immediate(of_delta, i)>(value_at);
+      quad_values[2 * block + of_delta][i] =
+          read_dword<RowValues::immediate(of_delta, block, i)>(value_at);
     });
   }
   template <Move move, int n>
   FLYDSL_DEVICE void do_move() {
     if constexpr (move == Move::q_row) {
-      row_ring[n % kRowRing] = read_row<RowTile::row_immediate(n)>(row_at);
+      row_ring[n % kRowRing] =
+          read_row<RowTile::row_immediate(n / kHeadSteps, n % kHeadSteps)>(row_at);
     } else if constexpr (move == Move::dout_row) {
-      row_ring[n % kRowRing] = read_row<kDoutAt + RowTile::row_immediate(n)>(row_at);
+      row_ring[n % kRowRing] =
+          read_row<kDoutAt + RowTile::row_immediate(n / kHeadSteps, n % kHeadSteps)>(row_at);
     } else if constexpr (move == Move::k_row) {
       key_ring[(n - resident_number(n)) % kKeyRing] =
           read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
     } else if constexpr (move == Move::dout_column || move == Move::q_column) {
       constexpr int first = move == Move::dout_column ? kDoutAt : 0;
-      row_ring[n % kRowRing] = read_columns<first + RowTile::column_immediate(n / 4, 0, n % 4),
-                                            first + RowTile::column_immediate(n / 4, 1, n % 4)>(
-          column_at[0], column_at[1]);
+      row_ring[n % kRowRing] =
+          read_columns<first + RowTile::column_immediate(n / kHeadBlocks, 0, n % kHeadBlocks),
+                       first + RowTile::column_immediate(n / kHeadBlocks, 1, n % kHeadBlocks)>(
+              column_at[0], column_at[1]);
     } else if constexpr (move == Move::k_column) {
       key_column_ring[n % kColumnRing] =
           read_columns<KeyTile::column_immediate(n, 0), KeyTile::column_immediate(n, 1)>(
@@ -138,18 +144,18 @@ struct Wave {
           read_columns<DerivativeTile::column_immediate(n, 0),
                        DerivativeTile::column_immediate(n, 1)>(ds_at, ds_at);
     } else if constexpr (move == Move::lse) {
-      read_values<false>();
+      read_values<false, n>();
     } else if constexpr (move == Move::delta) {
-      read_values<true>();
+      read_values<true, n>();
     } else if constexpr (move == Move::write_values) {
       rows.write_row_value();
     } else {
       static_assert(move == Move::write_ds);
-      constexpr int keys = block_of(4 * n), element = element_of_block(4 * n);
-      const u32x4 &from = ds[keys][element / 8];
+      constexpr int block = n / 8, keys = block_of(4 * n), element = element_of_block(4 * n % 32);
+      const u32x4 &from = ds[block][keys][element / 8];
       const u32x2 pairs = {from[element / 2 % 4], from[element / 2 % 4 + 1]};
-      asm volatile("ds_write_b64 %0, %1 offset:%2" ::"v"(ds_write_at[element / 8]), "v"(pairs),
-                   "n"(DerivativeTile::write_immediate(keys, element / 4 % 2))
+      asm volatile("ds_write_b64 %0, %1 offset:%2" ::"v"(ds_write_at[2 * block + element / 8]),
+                   "v"(pairs), "n"(DerivativeTile::write_immediate(keys, element / 4 % 2))
                    : "memory");
     }
   }
@@ -158,20 +164,28 @@ struct Wave {
 
   template <Product which, int n>
   FLYDSL_DEVICE void multiply() {
-    if constexpr (which == Product::s) {
+    constexpr int block = n / kOpsOfBlock, of_block = n % kOpsOfBlock;     // of S and dP
+    constexpr int step = n / 2 / kHeadBlocks, head = n / 2 % kHeadBlocks;  // of dV and dK: 16 rows
+    if constexpr (kHeadDim == 64 && which == Product::s) {
+      begin_or_add_hidden<of_block, register_of(Operand::key, of_block)>(
+          s[block], row_ring[n / 2 % kRowRing], start[2 * block]);
+    } else if constexpr (kHeadDim == 64 && which == Product::dp) {
+      begin_or_add_hidden<of_block, register_of(Operand::value, of_block)>(
+          dp[block], row_ring[n / 2 % kRowRing], start[2 * block + 1]);
+    } else if constexpr (which == Product::s) {
       const u32x4 a = row_ring[n / 2 % kRowRing];
       if constexpr (resident_key(n))
-        begin_or_add<n>(s, a, keys[resident_number(n)]);
+        begin_or_add<n>(s[0], a, keys[resident_number(n)], start[0]);
       else
-        begin_or_add<n>(s, a, key_ring[(n - resident_number(n)) % kKeyRing]);
+        begin_or_add<n>(s[0], a, key_ring[(n - resident_number(n)) % kKeyRing], start[0]);
     } else if constexpr (which == Product::dp) {
-      begin_or_add<n>(dp, row_ring[n / 2 % kRowRing], values[n]);
+      begin_or_add<n>(dp[0], row_ring[n / 2 % kRowRing], values[n], start[1]);
     } else if constexpr (which == Product::dv) {
-      add_product<Element, register_of(Sum::dv, n / 2 % 4, n % 2)>(row_ring[n / 2 % kRowRing],
-                                                                   p[n % 2][n / 8]);
+      add_product<Element, register_of(Sum::dv, head, n % 2)>(row_ring[n / 2 % kRowRing],
+                                                              p[step / 2][n % 2][step % 2]);
     } else if constexpr (which == Product::dk) {
-      add_product<Element, register_of(Sum::dk, n / 2 % 4, n % 2)>(row_ring[n / 2 % kRowRing],
-                                                                   ds[n % 2][n / 8]);
+      add_product<Element, register_of(Sum::dk, head, n % 2)>(row_ring[n / 2 % kRowRing],
+                                                              ds[step / 2][n % 2][step % 2]);
     } else if constexpr (n == 0) {
       product<Element>(dq, key_column_ring[0], ds_column_ring[0]);
     } else {
@@ -179,12 +193,21 @@ struct Wave {
     }
   }
   template <int n>
-  FLYDSL_DEVICE void begin_or_add(f32x16 (&sum)[2], u32x4 a, u32x4 b) {
+  FLYDSL_DEVICE void begin_or_add(f32x16 (&sum)[2], u32x4 a, u32x4 b, const f32x16 &from) {
     if constexpr (n == 0) {
-      product_plus<Element>(sum[0], a, b, start);
+      product_plus<Element>(sum[0], a, b, from);
     } else {
-      if constexpr (n == 1) sum[1] = start;
+      if constexpr (n == 1) sum[1] = from;
       add_product<Element>(sum[n % 2], a, b);
+    }
+  }
+  template <int n, int b>
+  FLYDSL_DEVICE void begin_or_add_hidden(f32x16 (&sum)[2], u32x4 a, const f32x16 &from) {
+    if constexpr (n == 0) {
+      product_of_hidden_plus<Element, b>(sum[0], a, from);
+    } else {
+      if constexpr (n == 1) sum[1] = from;
+      add_product_of_hidden<Element, b>(sum[n % 2], a);
     }
   }
 
@@ -194,10 +217,13 @@ struct Wave {
   FLYDSL_DEVICE void compute() {
     constexpr bool of_pair = work == Vector::round_weight || work == Vector::round_derivative;
     constexpr int first = of_pair ? 2 * e : e;
-    constexpr int b = block_of(first), i = element_of_block(first);
+    constexpr int block = first / 32 % kRowBlocks, b = block_of(first),
+                  i = element_of_block(first % 32);
+    auto &s = this->s[block], &dp = this->dp[block];
+    auto &p = this->p[block], &ds = this->ds[block];
     if constexpr (work == Vector::spread) {
-      start[e] = bits_as<float>(of_quad<e % 4>(quad_values[e / 4]));
-      by_now(start[e]);
+      start[e / 16][e % 16] = bits_as<float>(of_quad<e % 4>(quad_values[e / 16][e % 16 / 4]));
+      by_now(start[e / 16][e % 16]);
     } else if constexpr (work == Vector::add_sums) {
       dq[e] += bits_as<float>(old_sums[e / 4][e % 4]);
       by_now(dq[e]);
@@ -221,9 +247,12 @@ struct Wave {
     }
   }
   // Hides what a bound on the right hides: a lane's key from rows before it.
+  template <int block>
   FLYDSL_DEVICE void mask_scores() {
     if (mask == Mask::none) return;
-    const i32 first_row = rows.now.first_row, first_key = rows.work.first_own + wave * kKeysOfWave;
+    auto &s = this->s[block];
+    const i32 first_row = rows.now.first_row + 32 * block,
+              first_key = rows.work.first_own + wave * kKeysOfWave;
     if (FLYDSL_LIKELY(first_key + kKeysOfWave - 1 - rows.work.high <= first_row)) return;
     wait_for_products();
     const float hidden = __builtin_copysignf(kInfinity, -c);
@@ -308,8 +337,9 @@ struct Wave {
       if constexpr (at(kCopyGap + 2)) rows.template copy<1, false>();
       if constexpr (at(kCopyGap + 4)) rows.template copy<0, true>();
       if constexpr (at(kCopyGap + 6)) rows.template copy<1, true>();
-      if constexpr (g == kSchedule<part>.mask_gap) {
-        mask_scores();
+      if constexpr (g == kSchedule<part>.mask_gap[0] ||
+                    g == kSchedule<part>.mask_gap[kRowBlocks - 1]) {
+        mask_scores<(g == kSchedule<part>.mask_gap[0] ? 0 : kRowBlocks - 1)>();
         asm volatile("s_nop 3");  // the last wait states between the products and their exponents
       }
       if constexpr (at(kReturnedGap)) wait_for_memory<4>();  // but stores of sums
@@ -343,12 +373,13 @@ struct Wave {
   FLYDSL_DEVICE void turn_more_buffers() {
     column_at[0] += rows.to_buffer_now;
     column_at[1] += rows.to_buffer_now;
-    ds_write_at[0] += to_written;
-    ds_write_at[1] += to_written;
+    each<2 * kRowBlocks>([&](auto piece) {
+      u32 &at = ds_write_at[decltype(piece)::value];
+      at += to_written;
+      asm volatile("" : "+v"(at));
+    });
     to_written = -to_written;
-    asm volatile(""
-                 : "+v"(column_at[0]), "+v"(column_at[1]), "+v"(ds_write_at[0]),
-                   "+v"(ds_write_at[1]), "+s"(to_written));
+    asm volatile("" : "+v"(column_at[0]), "+v"(column_at[1]), "+s"(to_written));
   }
   template <Part part>
   FLYDSL_DEVICE void step() {
@@ -398,28 +429,42 @@ struct Wave {
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
       key_exists[b] = first + 32 * b < work.seq_k ? 0.0f : -kInfinity;
-      const auto row = work.v_row(work.real_key(first + 32 * b)) + lane / 32 * 16;
+      const i32 key = work.real_key(first + 32 * b);
+      const auto row = work.v_row(key) + lane / 32 * 16, key_row = work.k_row(key) + lane / 32 * 16;
 #pragma unroll
-      for (int step = 0; step < 8; ++step)
+      for (int step = 0; step < kHeadSteps; ++step) {
         values[2 * step + b] = *(global_ptr<const u32x4>)(row + 32 * step);
+        if (kHeadDim == 64) keys[2 * step + b] = *(global_ptr<const u32x4>)(key_row + 32 * step);
+      }
     }
   }
+  // To where they stay.
   FLYDSL_DEVICE void read_resident() {
-    each<16>([&](auto number) {
-      constexpr int n = decltype(number)::value;
-      if constexpr (resident_key(n))
-        keys[resident_number(n)] = read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
-    });
-    wait_for_lds<0>();
+    if constexpr (kHeadDim == 64) {
+      each<8>([&](auto number) {
+        constexpr int n = decltype(number)::value;
+        write_hidden<register_of(Operand::key, n)>(keys[n]);
+        write_hidden<register_of(Operand::value, n)>(values[n]);
+      });
+      keep_hidden();
+    } else {
+      each<16>([&](auto number) {
+        constexpr int n = decltype(number)::value;
+        if constexpr (resident_key(n))
+          keys[resident_number(n)] = read_row<KeyTile::row_immediate(n % 2, n / 2)>(key_at);
+      });
+      wait_for_lds<0>();
+    }
   }
   FLYDSL_DEVICE void copy_keys() {
     const auto &work = rows.work;
     const i64 row_bytes = 2 * fresh_arguments()->k_stride_s;
-    const auto row_0 = work.k_row(0) + lane % 16 * 16;
+    const auto row_0 = work.k_row(0) + lane % kChunks * 16;
 #pragma unroll
     for (int line = 0; line < KeyTile::lines; ++line) {
-      const i32 key = work.first_own + static_cast<i32>(wave * kKeysOfWave + lane / 16 * 16) +
-                      KeyTile::key_of(line, 0);
+      const i32 key = work.first_own +
+                      static_cast<i32>(wave * kKeysOfWave + lane / kChunks * (4 * KeyTile::n)) +
+                      KeyTile::row_of(line, 0);
       copy_b128((lds_ptr<char>)(kKeysAt + wave * KeyTile::bytes + line * KeyTile::pitch),
                 row_0 + work.real_key(key) * row_bytes);
     }
@@ -481,9 +526,9 @@ struct Wave {
     const auto &work = rows.work;
     each<2>([&](auto number) {
       constexpr int b = decltype(number)::value;
-      f32x16 gradient[4];
+      f32x16 gradient[kHeadBlocks];
       float probe = 0.0f;  // NaN if one is not finite
-      each<4>([&](auto n) {
+      each<kHeadBlocks>([&](auto n) {
         constexpr int i = decltype(n)::value;
         each<16>([&](auto e) {
           const float x = read_hidden<register_of(sum, i, b) + decltype(e)::value>();
@@ -496,8 +541,8 @@ struct Wave {
       const u64 distrust = ballot(exists && !(probe == 0.0f));
       exact_keys |= ((distrust | distrust >> 32) & 0xffffffffu) << (32 * b);
       const i32 real = work.real_key(key);
-      store_row<Element, 4>(sum == Sum::dv ? work.dv_row(real) : work.dk_row(real), lane, exists,
-                            factor, gradient);
+      store_row<Element, kHeadBlocks>(sum == Sum::dv ? work.dv_row(real) : work.dk_row(real), lane,
+                                      exists, factor, gradient);
       keep_hidden();
     });
   }

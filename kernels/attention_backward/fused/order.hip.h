@@ -1,4 +1,4 @@
-// In which order work-groups take key blocks, and how dQ is summed over them: block after block for each tile of 32 rows, so
+// In which order work-groups take key blocks, and how dQ is summed over them: block after block for each tile of rows, so
 // that a call gives the same bits each time.
 //
 // A work-group takes a ticket. Tickets of a queue go through whole heads, blocks of keys of a head in ascending order; block n adds
@@ -18,7 +18,7 @@
 
 namespace flydsl::kernels::fused {
 
-// dq_counters: tickets, then one for each tile of 32 rows and wave. (As in v2src/attention_backward_workspace.cc.)
+// dq_counters: tickets, then one for each tile and wave, at the place of 32 rows. (As in v2src/attention_backward_workspace.cc.)
 constexpr u32 kTickets = 16;
 constexpr u32 kLeftOver = kXcds;  // the queue
 

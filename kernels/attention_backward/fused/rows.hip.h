@@ -1,4 +1,4 @@
-// The tiles of 32 rows that a work-group walks over, of each query head of the group from the last one down, and this wave's
+// The tiles of rows that a work-group walks over, of each query head of the group from the last one down, and this wave's
 // part of bringing them to LDS: two lines each of Q and dO, two tiles ahead of the step that computes them, and the
 // numbers of their rows.
 #pragma once
@@ -61,7 +61,7 @@ struct Rows {
     value_lane = lane % kRows * 4;
     // Half of the waves bring lse, the others delta.
     value_factor = wave % 2 ? -1.0f : -1.0f / (a->scale * kLog2E);
-    all_sums = (global_ptr<const char>)a->dq_accumulator + wave * (kRows * 32 * 4);
+    all_sums = (global_ptr<const char>)a->dq_accumulator + wave * kSumsBytes;
     const u64 first_counter = reinterpret_cast<u64>(a->dq_counters) + 4 * (kTickets + wave);
     counters = u32x4{static_cast<u32>(first_counter), static_cast<u32>(first_counter >> 32), 0,
                      kResourceFlags};

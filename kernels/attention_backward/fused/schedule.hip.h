@@ -8,10 +8,15 @@
 //            dV^T += dO^T P                16    A: columns of dO
 //            dK^T += Q^T dS                16    A: columns of Q
 //
+// Of head dim 64, 64 rows in two blocks of 32 are as many products; a block has its own S and dP, and vector work as much as all of head
+// dim 128. So that it has room beside nearly all of the step, the blocks come one after the other: S, dP, (dQ between), S of the
+// second, dV, dP of the second, dK, and the second's dV and dK.
+//
 // One wave is alone on its SIMD and issues at most one instruction every 4 clocks; a matrix instruction takes 32, so a gap
 // holds 7 more, of which vector instructions may use 6 (an exponential counts twice).
 #pragma once
 
+#include "attention_backward/fused/tiles.hip.h"
 #include "common/vectors.hip.h"
 
 namespace flydsl::kernels::fused {
@@ -56,7 +61,7 @@ struct LdsEvent {
   bool of_next_step;
 };
 
-// Vector work on element e of 32, or pair e of 16: old sums of dQ, exponents, weights, weights in the input type, derivatives of scores, these in
+// Vector work on element e of 32 (then those of the next 32 rows), or pair e of 16: old sums of dQ, exponents, weights, weights in the input type, derivatives of scores, these in
 // the input type.
 enum class Vector {
   spread,
@@ -73,7 +78,7 @@ struct VectorEvent {
   int n;
 };
 
-// The elements a lane has of S: 16 of each of two key blocks. Element e of this order is needed in the order of the products.
+// The elements a lane has of S of 32 rows: 16 of each of two key blocks. Element e of this order is needed in the order of the products.
 constexpr int block_of(int e) {
   return e / 8 % 2;
 }
@@ -81,9 +86,10 @@ constexpr int element_of_block(int e) {
   return e / 16 * 8 + e % 8;
 }
 
-// Keys that stay in registers: K fragments by (step of 16 elements, key block), n = 2 step + block.
+// Keys that stay in the compiler's registers: K fragments by (step of 16 elements, key block), n = 2 step + block. Of head dim 64
+// all stay in accumulation registers.
 constexpr bool resident_key(int n) {
-  return n % 2 == 0;
+  return kHeadDim == 64 || n % 2 == 0;
 }
 constexpr int kResidentKeys = 8;
 constexpr int resident_number(int n) {
@@ -101,6 +107,14 @@ constexpr int kOps = part == Part::middle ? 80 : 16;
 template <Part part>
 constexpr Op op_at(int i) {
   if (part == Part::last) return {Product::dq, i};
+  if (kHeadDim == 64) {
+    if (i < 8) return {Product::s, i};
+    if (i < 24) return {i % 2 ? Product::dq : Product::dp, (i - 8) / 2};
+    if (i < 40) return {i % 2 ? Product::dq : Product::s, 8 + (i - 24) / 2};
+    const Product then[] = {Product::dv, Product::dp, Product::dk, Product::dv, Product::dk};
+    const int n = (i - 40) / 8;
+    return {then[n], (n == 0 || n == 2 ? 0 : 8) + i % 8};
+  }
   if (i < 32) return {i % 2 ? Product::dq : Product::s, i / 2};
   i -= 16;
   return {i < 32 ? Product::dp : i < 48 ? Product::dv : Product::dk, i % 16};
@@ -125,7 +139,7 @@ struct Schedule {
   // LDS instructions that may be in flight at op i; -1: no wait.
   int wait[ops] = {};
   int wait_at_barrier = 0;
-  int mask_gap = 0, dp_done = 0, writes_done = 0;
+  int mask_gap[kRowBlocks] = {}, writes_done = 0;
   bool fits = true;
 };
 
@@ -139,17 +153,27 @@ constexpr int position(Product product, int n) {
   return -1;
 }
 
-constexpr int kExponentsAhead = 6;      // of the weights
-constexpr int kWeightsBeforeSums = 12;  // sums of dQ take some 1,000 clocks to come
-// Row values of a product's start, read and spread; those of S in the step before.
-constexpr int kLseGap = 71, kSpreadLseGap = 74, kDeltaGap = 17, kSpreadDeltaGap = 23;
+constexpr int kExponentsAhead = 6;  // of the weights
+constexpr int kWeightsBeforeSums =
+    kHeadDim == 64 ? 4 : 12;  // sums of dQ take some 1,000 clocks to come
+// Row values that products of a block of 32 rows begin with, read and spread; those of the first S in the step before.
+struct RowValueGaps {
+  int read, spread[4];  // four values each
+};
+constexpr RowValueGaps row_value_gaps(bool delta, int block) {
+  if (kHeadDim == 128)
+    return delta ? RowValueGaps{17, {23, 25, 27, 29}} : RowValueGaps{71, {74, 75, 77, 77}};
+  if (block == 0) return delta ? RowValueGaps{0, {2, 4, 5, 6}} : RowValueGaps{71, {75, 76, 77, 78}};
+  return delta ? RowValueGaps{40, {45, 46, 46, 46}} : RowValueGaps{4, {7, 8, 9, 9}};
+}
 // What is not in a schedule stands in these gaps, most of which hold little else: a branch or more than three scalar
 // instructions beside reads would hold up the next product.
 constexpr int kLoadValueGap = 0, kSumsPlaceGap = 1, kTurnGap = 3, kOldSumsGap = 5, kCopyGap = 7,
-              kMoreAddressesGap = 15, kOldSumsReturnedGap = 40, kStoreSumsGap = 44,
-              kReturnedGap = 64, kWriteValueGap = 65, kCounterGap = 66, kPlacesGap = 67,
-              kPointersGap = 68, kAdvanceGap = 69, kBuffersGap = 70, kBarrierGap = 72,
-              kAddressesGap = 73, kSignalGap = 73;
+              kMoreAddressesGap = 15, kOldSumsReturnedGap = kHeadDim == 64 ? 41 : 40,
+              kStoreSumsGap = kHeadDim == 64 ? 48 : 44, kReturnedGap = 64, kWriteValueGap = 65,
+              kCounterGap = 66, kPlacesGap = 67, kPointersGap = 68, kAdvanceGap = 69,
+              kBuffersGap = 70, kBarrierGap = kHeadDim == 64 ? 78 : 72, kAddressesGap = 73,
+              kSignalGap = kHeadDim == 64 ? 77 : 73, kLseGap = row_value_gaps(false, 0).read;
 // The counts in waits for memory, and what is read before it moves on, rest on this order.
 static_assert(kLoadValueGap < kTurnGap - 1 && kSumsPlaceGap < kOldSumsGap &&
               kTurnGap < kOldSumsGap && kOldSumsGap < kCopyGap &&
@@ -157,6 +181,12 @@ static_assert(kLoadValueGap < kTurnGap - 1 && kSumsPlaceGap < kOldSumsGap &&
               kReturnedGap < kWriteValueGap && kReturnedGap < kCounterGap &&
               kCounterGap < kPlacesGap && kPlacesGap < kPointersGap && kPlacesGap < kSignalGap &&
               kBuffersGap < kLseGap);
+
+constexpr int kOpsOfBlock = 2 * kHeadSteps;  // of S and dP for a block of 32 rows
+// Row values in the order of lse and delta of a block, 16 each.
+constexpr int spread_gap(int n) {
+  return row_value_gaps(n / 16 % 2, n / 32).spread[n % 16 / 4];
+}
 
 template <Part part>
 constexpr Schedule<part> make_schedule() {
@@ -181,11 +211,13 @@ constexpr Schedule<part> make_schedule() {
     switch (op.product) {
       case Product::s:
         if (n == 0) put(kLseGap - ops, Move::lse, 0);
+        if (n == 8 && kRowBlocks == 2) put(row_value_gaps(false, 1).read, Move::lse, 1);
         if (n % 2 == 0) put(i - kRowsAhead, Move::q_row, n / 2);
         if (!resident_key(n)) put(i - kKeysAhead, Move::k_row, n);
         break;
       case Product::dp:
-        if (n == 0) put(kDeltaGap, Move::delta, 0);
+        if (n % kOpsOfBlock == 0)
+          put(row_value_gaps(true, n / kOpsOfBlock).read, Move::delta, n / kOpsOfBlock);
         if (n % 2 == 0) put(i - kRowsAhead, Move::dout_row, n / 2);
         break;
       case Product::dv:
@@ -196,7 +228,7 @@ constexpr Schedule<part> make_schedule() {
         break;
       case Product::dq:
         put(i - kColumnsAhead<part>, Move::k_column, n);
-        put(i - kColumnsAhead<part>, Move::ds_column, n);
+        put(i - kColumnsAhead<part> + (kHeadDim == 64 && part == Part::middle), Move::ds_column, n);
         break;
     }
   }
@@ -207,26 +239,18 @@ constexpr Schedule<part> make_schedule() {
       event.work = work;
       event.n = n;
     };
-    // Every other gap there has room for some.
-    for (int n = 0; n < 16; ++n) {
-      put_vector(kSpreadDeltaGap + n / 4 * 2, Vector::spread, n);
-      put_vector(n < 5    ? kSpreadLseGap
-                 : n < 10 ? kSpreadLseGap + 1
-                          : kSpreadLseGap + 3,
-                 Vector::spread, n);
-    }
+    for (int n = 0; n < 32 * kRowBlocks; ++n) put_vector(spread_gap(n), Vector::spread, n);
     put(kWriteValueGap, Move::write_values, 0);
-    result.mask_gap = position<part>(Product::s, 15) + 1;
-    result.dp_done = position<part>(Product::dp, 15) + kResultGaps;
-    // The first elements are of the first key block, whose products end before those of the second.
-    int gap = position<part>(Product::s, 14) + kResultGaps, used = 0;
+    int gap = 0, used = 0;
     const auto room = [&](int g) {
-      return 6 - (result.lds_count[g] > 3 ? result.lds_count[g] - 3 : 0);
+      int spread = 0;
+      for (int n = 0; n < 32 * kRowBlocks; ++n) spread += spread_gap(n) == g;
+      return 6 - spread - (result.lds_count[g] > 3 ? result.lds_count[g] - 3 : 0);
     };
     const auto add = [&](Vector work, int n, int slots, int earliest) {
       if (gap < earliest) gap = earliest, used = 0;
-      if (gap < ops &&
-          (used + slots > room(gap) || result.vector_count[gap] == Schedule<part>::most))
+      while (gap < ops &&
+             (used + slots > room(gap) || result.vector_count[gap] == Schedule<part>::most))
         ++gap, used = 0;
       if (gap >= ops) {
         result.fits = false;
@@ -237,23 +261,32 @@ constexpr Schedule<part> make_schedule() {
       event.work = work;
       event.n = n;
     };
-    // Some exponents and weights, while the last product of dQ ends; its sums; the others.
-    for (int e = 0; e < kExponentsAhead; ++e) add(Vector::exponent, e, 1, 0);
-    for (int e = 0; e < 36; ++e) {
-      if (e == kWeightsBeforeSums) {
-        for (int n = 0; n < 16; ++n)
-          add(Vector::add_sums, n, 1,
-              later(position<part>(Product::dq, 15) + kResultGaps, kOldSumsReturnedGap));
-        if (gap >= kStoreSumsGap) result.fits = false;
+    for (int block = 0; block < kRowBlocks; ++block) {
+      const int after = (block + 1) * kOpsOfBlock, first = 32 * block;
+      result.mask_gap[block] = position<part>(Product::s, after - 1) + 1;
+      // The first elements are of the first key block, whose products end before those of the second.
+      const int scores = position<part>(Product::s, after - 2) + kResultGaps;
+      // Some exponents and weights, while the last product of dQ ends; its sums; the others.
+      for (int e = 0; e < kExponentsAhead; ++e) add(Vector::exponent, first + e, 1, scores);
+      for (int e = 0; e < 36; ++e) {
+        if (block == kRowBlocks - 1 && e == kWeightsBeforeSums) {
+          for (int n = 0; n < 16; ++n)
+            add(Vector::add_sums, n, 1,
+                later(position<part>(Product::dq, 15) + kResultGaps, kOldSumsReturnedGap));
+          if (gap >= kStoreSumsGap) result.fits = false;
+        }
+        if (e + kExponentsAhead < 32) add(Vector::exponent, first + e + kExponentsAhead, 1, 0);
+        if (e < 32) add(Vector::weight, first + e, 2, 0);
+        if (e >= 3 && e % 2 == 1 && e <= 33)
+          add(Vector::round_weight, first / 2 + (e - 3) / 2, 1, 0);
       }
-      if (e + kExponentsAhead < 32) add(Vector::exponent, e + kExponentsAhead, 1, 0);
-      if (e < 32) add(Vector::weight, e, 2, 0);
-      if (e >= 3 && e % 2 == 1 && e <= 33) add(Vector::round_weight, (e - 3) / 2, 1, 0);
-    }
-    for (int e = 0; e < 36; ++e) {
-      if (e < 32) add(Vector::derivative, e, 1, result.dp_done);
-      if (e >= 2 && e % 2 == 0 && e <= 32) add(Vector::round_derivative, (e - 2) / 2, 1, 0);
-      if (e >= 7 && e % 4 == 3) add(Vector::write, (e - 7) / 4, 1, 0);
+      const int derivatives = position<part>(Product::dp, after - 1) + kResultGaps;
+      for (int e = 0; e < 36; ++e) {
+        if (e < 32) add(Vector::derivative, first + e, 1, derivatives);
+        if (e >= 2 && e % 2 == 0 && e <= 32)
+          add(Vector::round_derivative, first / 2 + (e - 2) / 2, 1, 0);
+        if (e >= 7 && e % 4 == 3) add(Vector::write, first / 4 + (e - 7) / 4, 1, 0);
+      }
     }
     result.writes_done = gap;
     // Rounded weights and derivatives are there two gaps before the products that take them.
@@ -263,8 +296,8 @@ constexpr Schedule<part> make_schedule() {
         const bool weight = event.work == Vector::round_weight;
         if (!weight && event.work != Vector::round_derivative) continue;
         const int e = 2 * event.n;
-        const int first =
-            position<part>(weight ? Product::dv : Product::dk, e / 16 * 8 + block_of(e));
+        const int first = position<part>(weight ? Product::dv : Product::dk,
+                                         e / 16 * 2 * kHeadBlocks + block_of(e));
         if (g + 2 > first) result.fits = false;
       }
     if (result.writes_done >= kBarrierGap) result.fits = false;
@@ -292,9 +325,13 @@ constexpr Schedule<part> make_schedule() {
     for (int i = 0; i < ops; ++i) {
       const Op op = op_at<part>(i);
       int needed = 0;
-      if (part == Part::middle && i == kSpreadLseGap) needed = coming[int(Move::lse)][0];
       const auto need = [&](Move move, int n) { needed = later(needed, read[int(move)][n]); };
-      if (i == kSpreadDeltaGap) need(Move::delta, 0);
+      if (part == Part::middle) {
+        if (i == spread_gap(0)) needed = coming[int(Move::lse)][0];
+        if (i == spread_gap(16)) need(Move::delta, 0);
+        if (kRowBlocks == 2 && i == spread_gap(32)) need(Move::lse, 1);
+        if (kRowBlocks == 2 && i == spread_gap(48)) need(Move::delta, 1);
+      }
       switch (op.product) {
         case Product::s:
           need(Move::q_row, op.n / 2);
