@@ -1,5 +1,6 @@
 // How tiles and parts of K share a gemm problem.
 #include <algorithm>
+#include <cmath>
 
 #include "v2src/gemm.h"
 #include "v2src/matrix_check.h"
@@ -39,13 +40,23 @@ int64_t blocks_of(const Problem &problem) {
 double products_a_clock(flydsl_aot_dtype dtype) {
   return is_8bit(dtype) ? 4096 : dtype == FLYDSL_AOT_FP32 ? 128 : 2048;
 }
-// What LDS lets a tile have of that: a smaller one reads more for each product.
+// What a tile has of that: a smaller one reads more from LDS for each product (kernels/gemm/NOTES.md).
 double share_of_tile(int64_t rows, int64_t columns) {
   const double needed = 128.0 * static_cast<double>(rows + columns) /
                         (static_cast<double>(rows) * static_cast<double>(columns));
-  return std::clamp(1.0 / needed, 0.25, 1.0);
+  return 1.0 / (1.0 + 0.12 * std::max(needed - 1.0, 0.0));
 }
-constexpr double kCacheBytes = 32;     // a compute unit and clock, out of its XCD's cache
+// Instances for few rows, of which several work-groups share a compute unit and wait for memory.
+bool few_rows(int64_t tile_columns) {
+  return tile_columns < 64;
+}
+// How many of the others share one.
+int64_t groups_of_unit(int64_t tile_rows, int64_t tile_columns) {
+  return tile_rows * tile_columns <= 128 * 128 ? 2 : 1;
+}
+// So much longer than half of two takes one of those alone.
+constexpr double kAlone = 1.4;
+constexpr double kCacheBytes = 64;     // a compute unit and clock, out of its XCD's cache
 constexpr double kMemoryBytes = 2300;  // all of them: 70 % of 8 TB/s
 constexpr double kTileClocks = 4000;   // start and end of a tile
 constexpr double kPassClocks = 12000;  // of a second kernel
@@ -56,7 +67,13 @@ double clocks_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns
   const double area = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
   const int64_t tiles = divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) *
                         problem.batches * splits;
-  const double rounds = static_cast<double>(divided_up(tiles, int64_t{problem.compute_units}));
+  const bool few = few_rows(tile_columns);
+  const int64_t units = problem.compute_units;
+  const int64_t groups = groups_of_unit(tile_rows, tile_columns);
+  const double rounds = few ? std::max(1.0, static_cast<double>(tiles) / static_cast<double>(units))
+                        : tiles <= units
+                            ? (groups > 1 ? kAlone : 1.0)
+                            : static_cast<double>(divided_up(tiles, units * groups) * groups);
   const double clocks_of_k = std::max(
       area / products_a_clock(problem.a.tensor->dtype) / share_of_tile(tile_rows, tile_columns),
       static_cast<double>(tile_rows + tile_columns) * bytes / kCacheBytes);
@@ -66,7 +83,9 @@ double clocks_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns
       batches * (m + n) * static_cast<double>(problem.k) * bytes / kMemoryBytes *
       // fewer compute units than all cannot ask for so much
       std::max(1.0, static_cast<double>(problem.compute_units) / static_cast<double>(tiles) / 2);
-  double clocks = std::max(rounds * (part * clocks_of_k + kTileClocks), memory + kTileClocks);
+  const double work = rounds * (part * clocks_of_k + (few ? 0 : kTileClocks));
+  // With few work-groups on a compute unit neither hides the other completely.
+  double clocks = (few ? std::max(work, memory) : std::hypot(work, memory)) + kTileClocks;
   if (splits > 1)
     clocks += kPassClocks + 2 * static_cast<double>(bytes_of_parts(problem, splits)) / kMemoryBytes;
   return clocks;
