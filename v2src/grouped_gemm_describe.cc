@@ -1,5 +1,6 @@
 // A checked grouped_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/grouped_gemm.py).
 #include <algorithm>
+#include <cmath>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/grouped_gemm.h"
@@ -17,7 +18,8 @@ static_assert(kAxes[0] == static_cast<uint32_t>(Axis::kNone) &&
               kAxes[2] == static_cast<uint32_t>(Axis::kColumns) &&
               kAxes[3] == static_cast<uint32_t>(Axis::kK));
 
-#define FLYDSL_AOT_LAYOUTS(kk, kr, rr) {kk, kr, rr}
+#define FLYDSL_AOT_LAYOUTS(kk, kr, rr) \
+  { kk, kr, rr }
 constexpr uint32_t kLayouts[] = FLYDSL_AOT_GROUPED_GEMM_LAYOUTS(FLYDSL_AOT_LAYOUTS);
 #undef FLYDSL_AOT_LAYOUTS
 
@@ -74,30 +76,30 @@ bool layout_of(const Params &params, Axis axis, uint64_t *layout) {
   return true;
 }
 
-// Tiles if the groups that share rows or columns have equally many.
-int64_t tiles_of(const Problem &problem, const TileKind &tile) {
+// Tiles of groups of unlike sizes, which end half way in their last tile on the average.
+double tiles_of(const Problem &problem, const TileKind &tile) {
   const auto cut = [&](Axis axis, int64_t size, int64_t of_tile) {
-    if (problem.axis != axis) return divided_up(size, of_tile);
-    const int64_t groups = std::clamp<int64_t>(size, 1, problem.groups);
-    return groups * divided_up(divided_up(size, groups), of_tile);
+    if (problem.axis != axis) return static_cast<double>(divided_up(size, of_tile));
+    const auto groups = static_cast<double>(std::clamp<int64_t>(size, 1, problem.groups));
+    const double tiles = static_cast<double>(size) / static_cast<double>(of_tile);
+    return problem.groups > 1 ? std::max(groups, tiles + groups / 2) : std::ceil(tiles);
   };
-  const int64_t matrices =
-      problem.axis == Axis::kRows || problem.axis == Axis::kColumns ? 1 : problem.groups;
-  return matrices * cut(Axis::kRows, problem.m, tile.rows) *
-         cut(Axis::kColumns, problem.n, tile.columns);
+  const bool shares_d = problem.axis == Axis::kRows || problem.axis == Axis::kColumns;
+  return (shares_d ? 1.0 : static_cast<double>(problem.groups)) *
+         cut(Axis::kRows, problem.m, tile.rows) * cut(Axis::kColumns, problem.n, tile.columns);
 }
 
-// The tile whose work-groups end first, if all of a kind take as long: by their products, less the smaller they are.
+// The tile whose work-groups end first. What a tile of 128 x 128 takes is by the model (kernels/grouped_gemm/NOTES.md).
 const TileKind &best_tile(const Problem &problem, uint64_t layout, int64_t compute_units) {
+  constexpr double kOfLarge = 1, kOfSmall = 1.15;  // of as many products
   const TileKind *best = nullptr;
   double least = 0;
   for (const TileKind &tile : kTiles) {
     if (!(tile.layouts >> layout & 1)) continue;
-    const double products = static_cast<double>(tile.rows * tile.columns);
-    const double overhead = 128.0 * static_cast<double>(tile.rows + tile.columns);
     const double rounds =
-        static_cast<double>(divided_up(tiles_of(problem, tile), compute_units * tile.resident));
-    const double time = rounds * static_cast<double>(tile.resident) * (products + overhead);
+        std::ceil(tiles_of(problem, tile) / static_cast<double>(compute_units * tile.resident));
+    const double time = rounds * static_cast<double>(tile.resident * tile.rows * tile.columns) *
+                        (tile.columns == 256 ? kOfLarge : kOfSmall);
     if (best && time >= least) continue;
     best = &tile;
     least = time;

@@ -39,7 +39,7 @@ _ORDERS = {"k": "k", "r": "rows"}
 # name -> (number, rows, columns, work-groups a compute unit), layouts
 _TILES = {
     "m256n256": ((1, 256, 256, 1), ("kk", "kr", "rr")),
-    "m256n128": ((2, 256, 128, 1), ("kk", "kr", "rr")),
+    "m256n128": ((2, 256, 128, 1), ("rr",)),
     "m128n128": ((3, 128, 128, 2), ("kk", "kr")),
 }
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
