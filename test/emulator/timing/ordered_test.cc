@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -260,6 +261,18 @@ s_cbranch_scc1 .Lpoll
   for (const timing::SyncUse &sync : traces[0].waves[0].syncs) ++(sync.load ? loads : signals);
   EXPECT_EQ(loads, kSteps + 1);
   EXPECT_EQ(signals, kSteps + 1) << "and the ticket";
+}
+
+// Chains of two, which work alike, so that one sample stands for all: it has to be one that waits.
+TEST_F(Ordered, HalfOfThemWait) {
+  Form form;
+  form.at_most = "s_cmp_lg_u32 s11, s11\n";
+  std::string text = kernel(form);
+  for (const auto &[what, by] : {std::pair{"s_and_b32 s11, s10, 7", "s_and_b32 s11, s10, 1"},
+                                 std::pair{"s_lshr_b32 s12, s10, 3", "s_lshr_b32 s12, s10, 1"}})
+    text.replace(text.find(what), std::strlen(what), by);
+  text_ = text;
+  compare(form, 64, 0.03);
 }
 
 // Work-groups of an XCD take their numbers from a counter of their own: number k of counter x is turn 8 k + x.
