@@ -2,8 +2,10 @@
 where the sizes come from, and
 gemm          layout=nt (B lies as (n, k)) or nn, d_dtype
 scaled_gemm   dtype=e4m3 or e2m1 of both operands, scales=plain or shuffled
-grouped_gemm  groups=8 (of equal sizes) or offsets=70,70,200, b_order=kn or nk
+grouped_gemm  groups=8 (of equal sizes, or with unlike=SEED of sizes drawn from a gamma distribution of shape 2) or offsets=70,70,200, b_order=kn or nk
 """
+import random
+
 BITS = {"bf16": 16, "fp16": 16, "fp32": 32, "e4m3": 8, "e2m1": 4}
 
 
@@ -16,8 +18,12 @@ def up_to(number, multiple):
 
 
 def offsets(words):
-    m, groups = int(words["m"]), int(words.get("groups", 0))
-    return words.get("offsets") or ",".join(str(m * (group + 1) // groups) for group in range(groups))
+    if "offsets" in words:
+        return words["offsets"]
+    m, groups = int(words["m"]), int(words["groups"])
+    draws = random.Random(int(words["unlike"])) if "unlike" in words else None
+    shares = [draws.gammavariate(2, 1) if draws else 1.0 for _ in range(groups)]
+    return ",".join(str(round(m * sum(shares[: group + 1]) / sum(shares))) for group in range(groups))
 
 
 def groups_of(words):
@@ -51,7 +57,7 @@ def title(words):
     m, n, k = sizes(words)
     parts = [f"{m} x {n} x {k}"]
     if "groups" in words:
-        parts.append(f"{words['groups']} groups")
+        parts.append(f"{words['groups']} groups" + (" of unlike sizes" if "unlike" in words else ""))
     if "offsets" in words:
         parts.append(f"groups to {words['offsets']}")
     parts += [f"{name} {words[name]}" for name in ("scales", "d_dtype") if name in words]
