@@ -200,9 +200,8 @@ bool take_those_that_wait(Recording &recording, uint64_t budget, RecordedLaunch 
   const auto nobody = std::count(order.distance.begin(), order.distance.end(), 0u);
   // More than a few may as well be modelled by themselves; but somebody has to show what is waited for.
   const bool shown =
-      std::any_of(launch.samples.begin(), launch.samples.end(), [&](const GroupTrace &group) {
-        return order.distance_of(group.linear_id) != 0;
-      });
+      std::any_of(launch.samples.begin(), launch.samples.end(),
+                  [&](const GroupTrace &group) { return order.distance_of(group.linear_id) != 0; });
   if (shown && double(nobody) > kFew * double(order.distance.size())) return true;
   for (size_t n = 0; n < launch.samples.size(); ++n) {
     uint64_t turn = launch.samples[n].linear_id;
