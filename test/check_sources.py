@@ -14,6 +14,7 @@ INCLUDES = [
     ("src/", ["src/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("v2src/", ["v2src/", "src/", "flydsl_aot/", "flydsl_aot_generated/"]),
     ("kernels/common/", ["common/"]),
+    ("kernels/mx_quantise/", ["mx_quantise/", "common/", "flydsl_aot_generated/"]),
     ("kernels/scaled_gemm/", ["scaled_gemm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/grouped_gemm/", ["grouped_gemm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/attention_decode/", ["attention_decode/", "attention_forward/exact.hip.h", "attention_forward/softmax.hip.h",

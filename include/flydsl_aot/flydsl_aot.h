@@ -19,6 +19,7 @@
 #include "flydsl_aot/grouped_gemm.h"
 #include "flydsl_aot/gemm.h"
 #include "flydsl_aot/library.h"
+#include "flydsl_aot/mx_quantise.h"
 #include "flydsl_aot/rms_norm.h"
 #include "flydsl_aot/scaled_gemm.h"
 #include "flydsl_aot/status.h"

@@ -156,6 +156,13 @@ inline flydsl_aot_scaled_gemm_params scaled_gemm_params() {
   return params;
 }
 
+// Zeroed, with struct_size set.
+inline flydsl_aot_mx_quantise_params mx_quantise_params() {
+  flydsl_aot_mx_quantise_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
 // Zeroed, with struct_size set: the largest along the last axis.
 inline flydsl_aot_topk_params topk_params() {
   flydsl_aot_topk_params params{};
@@ -333,6 +340,24 @@ class Library {
   Status scaled_gemm_explain(const flydsl_aot_scaled_gemm_params &params,
                               std::vector<Candidate> *candidates) const {
     return flydsl_aot_scaled_gemm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status mx_quantise(const flydsl_aot_mx_quantise_params &params, void *stream) const {
+    return flydsl_aot_mx_quantise(handle_, &params, stream);
+  }
+  Status mx_quantise_prefetch(const flydsl_aot_mx_quantise_params &params) const {
+    return flydsl_aot_mx_quantise_prefetch(handle_, &params);
+  }
+  Status mx_quantise_query(const flydsl_aot_mx_quantise_params &params,
+                            flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_mx_quantise_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status mx_quantise_explain(const flydsl_aot_mx_quantise_params &params,
+                              std::vector<Candidate> *candidates) const {
+    return flydsl_aot_mx_quantise_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status topk(const flydsl_aot_topk_params &params, void *stream) const {

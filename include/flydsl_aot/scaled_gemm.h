@@ -20,7 +20,7 @@
  * NaN, elements that are 0 too; 0 is 2^-127. Memory outside the sizes never matters.
  * K = 0: d is bias, or 0. M, N or the batch 0: success without a launch.
  *
- * Source: OCP Microscaling Formats (MX) Specification 1.0. */
+ * Source: OCP Microscaling Formats (MX) Specification 1.0. flydsl_aot/mx_quantise.h makes such operands. */
 #ifndef FLYDSL_AOT_SCALED_GEMM_H
 #define FLYDSL_AOT_SCALED_GEMM_H
 

@@ -188,6 +188,17 @@ FIELD(flydsl_aot_scaled_gemm_params, d, 728);
 FIELD(flydsl_aot_scaled_gemm_params, workspace, 872);
 FIELD(flydsl_aot_scaled_gemm_params, workspace_bytes, 880);
 
+SIZE(flydsl_aot_mx_quantise_params, 464);
+FIELD(flydsl_aot_mx_quantise_params, struct_size, 0);
+FIELD(flydsl_aot_mx_quantise_params, scale_layout, 4);
+FIELD(flydsl_aot_mx_quantise_params, rounding, 8);
+FIELD(flydsl_aot_mx_quantise_params, reserved, 12);
+FIELD(flydsl_aot_mx_quantise_params, seed, 16);
+FIELD(flydsl_aot_mx_quantise_params, offset, 24);
+FIELD(flydsl_aot_mx_quantise_params, x, 32);
+FIELD(flydsl_aot_mx_quantise_params, out, 176);
+FIELD(flydsl_aot_mx_quantise_params, scale, 320);
+
 SIZE(flydsl_aot_attention_decode_params, 1648);
 FIELD(flydsl_aot_attention_decode_params, struct_size, 0);
 FIELD(flydsl_aot_attention_decode_params, scale, 4);
@@ -401,6 +412,14 @@ static void check_null(void) {
   REFUSES(flydsl_aot_scaled_gemm_explain(NULL, &scaled, NULL, NULL));
   REFUSES(flydsl_aot_scaled_gemm_prefetch(NULL, &scaled));
   REFUSES(flydsl_aot_scaled_gemm(NULL, &scaled, NULL));
+
+  flydsl_aot_mx_quantise_params quantised;
+  memset(&quantised, 0, sizeof quantised);
+  quantised.struct_size = sizeof quantised;
+  REFUSES(flydsl_aot_mx_quantise_query(NULL, &quantised, &result));
+  REFUSES(flydsl_aot_mx_quantise_explain(NULL, &quantised, NULL, NULL));
+  REFUSES(flydsl_aot_mx_quantise_prefetch(NULL, &quantised));
+  REFUSES(flydsl_aot_mx_quantise(NULL, &quantised, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));

@@ -9,6 +9,7 @@
 #include "tools/verify/attention_decode_fuzz.h"
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/gemm_verify.h"
+#include "tools/verify/mx_quantise_case.h"
 #include "tools/verify/rms_norm_verify.h"
 #include "tools/verify/scaled_gemm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
@@ -81,6 +82,19 @@ const AttentionOperator &rms_norm_cases() {
   return op;
 }
 
+ReadCase read_mx_quantise(const std::string &line, uint64_t added_seed) {
+  MxQuantiseSpec spec = parse_mx_quantise_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_mx_quantise_case(handle, spec); }};
+}
+
+const AttentionOperator &mx_quantise_cases() {
+  static const AttentionOperator op = {"mx_quantise", kMxQuantiseCases, fuzz_mx_quantise_line,
+                                       read_mx_quantise};
+  return op;
+}
+
 ReadCase read_scaled_gemm(const std::string &line, uint64_t added_seed) {
   ScaledGemmSpec spec = parse_scaled_gemm_spec(line);
   spec.seed += added_seed;
@@ -110,7 +124,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases(), &topk_cases(), &scaled_gemm_cases()};
+      &gemm_cases(), &rms_norm_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
   return operators;
 }
 
