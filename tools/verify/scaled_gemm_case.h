@@ -38,6 +38,7 @@ struct ScaledGemmSpec {
   PlacementRule bias_place, d_place;
   bool d_along_rows = false;  // its columns are contiguous
   bool exact = false;         // no sum is rounded: elements must be equal
+  int64_t judged = 0;         // so many rows and columns, at random, and the last ones; 0: all
   int64_t repeat = 1;
   std::string expect, kernel;  // a status; a part of the kernel's name
   std::vector<double> want_d;  // of all elements, or one each

@@ -151,6 +151,7 @@ ScaledGemmSpec parse_scaled_gemm_spec(const std::string &text) {
   spec.d_place = parse_placement(line, "d", "");
   spec.d_along_rows = line.choice("d_order", 0, {"mn", "nm"}) == 1;
   spec.exact = line.choice("exact", 0, {"no", "yes"}) == 1;
+  spec.judged = line.integer("judged", 0, 0, 1 << 20);
   spec.repeat = line.integer("repeat", 1, 1, 100);
   spec.expect = line.word("expect", "");
   spec.kernel = line.word("kernel", "");

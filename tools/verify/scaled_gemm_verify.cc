@@ -96,6 +96,16 @@ flydsl_aot_tensor put_scale(OperatorCall &call, const std::string &name, const S
   return tensor;
 }
 
+// Which of `all` rows, or columns, are judged.
+std::vector<bool> judged_of(const ScaledGemmSpec &spec, int64_t all, uint64_t stream) {
+  std::vector<bool> judged(static_cast<size_t>(all), spec.judged == 0);
+  if (all > 0) judged.back() = true;
+  Random random(spec.seed * 31 + stream);
+  for (int64_t n = 1; n < spec.judged && all > 0; ++n)
+    judged[static_cast<size_t>(random.below(all))] = true;
+  return judged;
+}
+
 // Decoded and multiplied by their scales: exact.
 std::vector<double> scaled_numbers(flydsl_aot_dtype dtype, const MxMatrix &matrix) {
   std::vector<double> numbers(matrix.codes.size());
@@ -110,6 +120,8 @@ std::string fault_of(const ScaledGemmSpec &spec, const ScaledGemmNumbers &number
   const std::vector<double> b = scaled_numbers(spec.b.dtype, numbers.b);
   MatrixVerdict verdict("d", spec.d_dtype);
   const bool biased = !numbers.bias.bits.empty();
+  const std::vector<bool> rows = judged_of(spec, spec.m, 101),
+                          columns = judged_of(spec, spec.n, 102);
   size_t i = 0;
   for (int64_t batch = 0; batch < spec.all_batches(); ++batch) {
     const int64_t of_a = spec.a.batched ? batch : 0, of_b = spec.b.batched ? batch : 0;
@@ -117,6 +129,7 @@ std::string fault_of(const ScaledGemmSpec &spec, const ScaledGemmNumbers &number
     const MatrixView view_b{b.data() + of_b * spec.n * spec.k, 1, spec.k};
     for (int64_t row = 0; row < spec.m; ++row)
       for (int64_t column = 0; column < spec.n; ++column, ++i) {
+        if (!rows[static_cast<size_t>(row)] && !columns[static_cast<size_t>(column)]) continue;
         const Dot product = dot(view_a, row, view_b, column, 0, spec.k);
         double reference = product.sum;
         double error = accumulation_error(spec.k) * product.magnitude + 0x1p-126;
