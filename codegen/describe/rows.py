@@ -42,6 +42,4 @@ class Spread:
     @property
     def waves_per_simd(self):
         """As many as hide the latency of memory while the registers hold the row."""
-        if self.vectors == 1 and self.wide:
-            return 8
-        return 5 if self.team == 256 else 4
+        return 8 if self.vectors == 1 and self.wide else 4

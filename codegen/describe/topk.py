@@ -52,7 +52,7 @@ def _instance(dtype, name, header, entry, method, preference, align_bytes, threa
         block=(threads, 1, 1),
         tile=(teams, 0, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=4,
+        waves_per_simd=3 if threads < 512 else 4,
         seq_q=(1, most_k),
         seq_k=(1, most_n),
     )
@@ -60,7 +60,7 @@ def _instance(dtype, name, header, entry, method, preference, align_bytes, threa
 
 def _few(dtype):
     for preference, (wide, (threads, team)) in enumerate(
-        (wide, shape) for wide in (True, False) for shape in ((256, 64), (256, 256), (1024, 1024))
+        (wide, shape) for wide in (True, False) for shape in ((256, 64), (256, 128), (256, 256), (512, 512), (1024, 1024))
     ):
         yield _instance(
             dtype,

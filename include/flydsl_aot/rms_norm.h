@@ -20,7 +20,7 @@
  *   given.
  * - Deterministic: equal inputs, strides and alignments give equal bits.
  * - Stream-ordered; no workspace, no hidden synchronisation or allocation; can be captured into a graph after a prefetch.
- * - Rows are read from memory once, up to 32,768 elements (narrow alignment: 8,192; quantised: 16,384; of fp32 in each case half, but
+ * - Rows are read from memory once, up to 32,768 elements (narrow alignment: 8,192; quantised: 16,384, or 2,048; of fp32 in each case half, but
  *   32,768 where neither applies); of longer ones the parts that caches lost are read again.
  *
  * Error bounds, of values in the normal range of fp32 and N up to 2^20: rstd within 2^-19 of its value relatively, y within

@@ -13,6 +13,11 @@ struct fp32 {
 enum class Real : u32 { none = 0, fp32 = 2, fp16 = 3, bf16 = 4 };
 
 template <class Element>
+constexpr Real real_of() {
+  return __is_same(Element, fp32) ? Real::fp32 : __is_same(Element, fp16) ? Real::fp16 : Real::bf16;
+}
+
+template <class Element>
 constexpr u32 kRealBytes = sizeof(typename Element::scalar);
 // Elements of 16 bytes.
 template <class Element>

@@ -34,9 +34,13 @@ class RmsNormRow {
   using Element = typename Tile::Element;
   using Floats = typename Tile::Floats;
   static constexpr u32 kOfVector = Tile::kOfVector;
+  static constexpr Real kType = real_of<Element>();
   // Vectors of other operands that are on their way at once, or twice the row would be in registers.
   static constexpr u32 kMostOfPart = kOfVector == 4 ? 4 : 2;
-  static constexpr u32 kPart = Tile::kVectors < kMostOfPart ? Tile::kVectors : kMostOfPart;
+  static constexpr u32 kPart = Tile::kVectors <= kMostOfPart       ? Tile::kVectors
+                               : Tile::kVectors % kMostOfPart == 0 ? kMostOfPart
+                                                                   : 1;
+  static_assert(Tile::kVectors % kPart == 0, "parts are whole");
 
   FLYDSL_DEVICE RmsNormRow() : rank_(thread_index() % Tile::kTeam) {}
 
@@ -50,9 +54,14 @@ class RmsNormRow {
     out_ = (global_ptr<char>)args_->out + place.at(args_->out_stride_o, args_->out_stride_i);
     length_ = real ? args_->row_length : 0;
 
+    // Weights of the row's own type are on their way before they are needed.
+    has_weights_ = !kLooped && args_->weight && args_->weight_dtype == static_cast<u32>(kType);
     float squares = 0;
     for_tiles([&](u32 first, u32 count) {
       fetch(first, count, true);
+      if constexpr (!kLooped) {
+        if (has_weights_) weights_.load((global_ptr<const char>)args_->weight, rank_, count);
+      }
       Floats sums = {};
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v) {
@@ -155,6 +164,17 @@ class RmsNormRow {
       return;
     }
     if (!Tile::takes_part(rank_, count)) return;
+    if constexpr (!kLooped) {
+      if (has_weights_) {
+        const float offset = args_->weight_offset;
+        with_weights([&](u32 v, Floats &weights) FLYDSL_INLINED {
+          unpack_reals<Element>(weights_.vectors[v], weights);
+#pragma unroll
+          for (u32 i = 0; i < kOfVector; ++i) weights[i] += offset;
+        });
+        return;
+      }
+    }
     const auto weight = (global_ptr<const char>)args_->weight;
     const float offset = args_->weight_offset;
     with_real(static_cast<Real>(args_->weight_dtype), [&](auto type) FLYDSL_INLINED {
@@ -225,7 +245,8 @@ class RmsNormRow {
 
   ArgumentsOf<RmsNormArguments> args_;
   Team<kThreads, Tile::kTeam> team_;
-  Tile tile_;
+  Tile tile_, weights_;
+  bool has_weights_;
   global_ptr<const char> x_, residual_;
   global_ptr<char> sum_, out_;
   u32 rank_, length_;

@@ -57,13 +57,13 @@ class TopkRow {
   }
   FLYDSL_DEVICE u32 order(u32 index) const { return order_of<Element>(bits(index), args_->flip); }
 
-  // The result number `rank` is the element `index`.
-  FLYDSL_DEVICE void store(u32 rank, u32 index) const {
+  // The result number `rank` is the element `index`, whose bits these are.
+  FLYDSL_DEVICE void store(u32 rank, u32 index, u32 element) const {
     const auto to = values_ + static_cast<i64>(u64{rank}) * args_->values_stride_k;
     if constexpr (kBytes == 2)
-      *(global_ptr<u16>)to = static_cast<u16>(bits(index));
+      *(global_ptr<u16>)to = static_cast<u16>(element);
     else
-      *(global_ptr<u32>)to = bits(index);
+      *(global_ptr<u32>)to = element;
     const auto at = indices_ + static_cast<i64>(u64{rank}) * args_->indices_stride_k;
     if (args_->wide_indices)
       *(global_ptr<u64>)at = index;

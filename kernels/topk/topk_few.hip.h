@@ -12,21 +12,22 @@
 
 namespace flydsl::kernels {
 
-constexpr u32 kGroups = 64, kGroupsOfLane = kGroups / kWaveSize;
+constexpr u32 kGroups = 64;
 
-// The largest number of which only the highest `kBits` of 32 bits are set that `count` of the groups' maxima reach; 0 if there
-// are not as many. Of a whole wave, whose lanes have kGroupsOfLane of them each.
-FLYDSL_DEVICE u32 bound_of(const u32 (&maxima)[kGroupsOfLane], u32 count) {
-  constexpr u32 kBits = 24;
-  u32 bound = 0;
-  for (u32 bit = 1u << 31; bit != 1u << (31 - kBits); bit >>= 1) {
-    u32 reaching = 0;
+// How many of the groups' maxima come before number `own`: they are larger, or as large and earlier.
+FLYDSL_DEVICE u32 before(lds_ptr<const u32> maxima, u32 own) {
+  const u32 mine = maxima[own];
+  u32 count = 0;
+  own =
+      opaque(own);  // or the 64 comparisons with it would be made, and kept, before the rows' loop
 #pragma unroll
-    for (u32 i = 0; i < kGroupsOfLane; ++i)
-      reaching += static_cast<u32>(__builtin_popcountll(lanes_where(maxima[i] >= (bound | bit))));
-    if (reaching >= count) bound |= bit;
+  for (u32 other = 0; other < kGroups; other += 4) {
+    const u32x4 values = *(lds_ptr<const u32x4>)(maxima + other);
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) count += other + i < own ? values[i] >= mine : values[i] > mine;
+    if (other % 16 == 12) compiler_fence();
   }
-  return bound;
+  return count;
 }
 
 template <class Element, u32 kThreads, u32 kTeam, bool kWide>
@@ -40,9 +41,9 @@ class TopkFew {
 
   FLYDSL_DEVICE void compute(TopkArguments args, u64 number, bool real) {
     FLYDSL_SHARED static Candidate candidates[kTeams][kCandidates];
-    FLYDSL_SHARED static u32 counts[kTeams + 1];  // the last one: teams with too many
-    FLYDSL_SHARED static u32 maxima[kTeams][kGroups];
-    FLYDSL_SHARED static u32 bounds[kTeams];
+    FLYDSL_SHARED static u32 elements[kTeams][kCandidates];  // as they are in memory
+    FLYDSL_SHARED alignas(16) static u32 maxima[kTeams][kGroups];
+    FLYDSL_SHARED static u32 counts[kTeams], bounds[kTeams];
     const u32 team = thread_index() / kTeam, rank = thread_index() % kTeam;
     const TopkRow<Element> row(args, number);
     const u32 length = real ? args->length : 0, k = args->k;
@@ -51,18 +52,10 @@ class TopkFew {
     tile.load(row.x(), rank, length);
     u32 orders[kElements], best = 0;
 #pragma unroll
-    for (u32 v = 0; v < Tile::kVectors; ++v) {
-#pragma unroll
-      for (u32 i = 0; i < kOfVector; ++i) {
-        const u32 word = tile.vectors[v][i * kRealBytes<Element> / 4];
-        const u32 bits = kRealBytes<Element> == 2 ? word >> i % 2 * 16 & 0xffff : word;
-        const u32 order = order_of<Element>(bits, args->flip);
-        orders[v * kOfVector + i] = order;
-        if (Tile::inside(rank, v, i, length) && order > best) best = order;
-      }
+    for (u32 e = 0; e < kElements; ++e) {
+      orders[e] = order_of<Element>(bits_of(tile, e), args->flip);
+      if (inside(rank, e, length) && orders[e] > best) best = orders[e];
     }
-    constexpr u32 kShift = kRealBytes<Element> == 2 ? 16 : 0;
-    best <<= kShift;
 #pragma unroll
     for (u32 mask = 1; mask < kTeam / kGroups; mask *= 2) {
       const u32 other = lane_xor_bits(best, mask);
@@ -70,35 +63,33 @@ class TopkFew {
     }
     if (rank % (kTeam / kGroups) == 0) maxima[team][rank / (kTeam / kGroups)] = best;
     group_barrier();
-    if (thread_index() <= kTeams) counts[thread_index()] = 0;
-    if (rank < kWaveSize) {
-      u32 of_lane[kGroupsOfLane];
-#pragma unroll
-      for (u32 i = 0; i < kGroupsOfLane; ++i) of_lane[i] = maxima[team][i * kWaveSize + rank];
-      const u32 bound = bound_of(of_lane, k) >> kShift;
-      if (rank == 0) bounds[team] = bound;
-    }
+    if (rank == 0) counts[team] = 0;
+    if (rank < kGroups && before((lds_ptr<const u32>)&maxima[team][0], rank) == k - 1)
+      bounds[team] = maxima[team][rank];
     group_barrier();
     const u32 bound = bounds[team];
 #pragma unroll
     for (u32 e = 0; e < kElements; ++e) {
       if (orders[e] < bound || !inside(rank, e, length)) continue;
       const u32 slot = atomic_add((lds_ptr<u32>)&counts[team], 1);
-      if (slot < kCandidates) candidates[team][slot] = candidate_of(orders[e], index(rank, e));
+      if (slot >= kCandidates) continue;
+      candidates[team][slot] = candidate_of(orders[e], index(rank, e));
+      elements[team][slot] = bits_of(tile, e);
     }
     group_barrier();
     const u32 count = counts[team];
-    if (count > kCandidates && rank == 0) atomic_add((lds_ptr<u32>)&counts[kTeams], 1);
     if (count <= kCandidates) {
       for (u32 c = rank; c < count; c += kTeam) {
         const Candidate mine = candidates[team][c];
         u32 better = 0;
         for (u32 other = 0; other < count; ++other) better += candidates[team][other] > mine;
-        if (better < k) row.store(better, index_of(mine));
+        if (better < k) row.store(better, index_of(mine), elements[team][c]);
       }
     }
-    group_barrier();
-    if (counts[kTeams] == 0) return;
+    bool too_many = false;
+#pragma unroll
+    for (u32 other = 0; other < kTeams; ++other) too_many |= counts[other] > kCandidates;
+    if (!too_many) return;
     // All teams take the same turns.
     Candidate last = 0;  // of the turn before
     for (u32 turn = 0; turn < k; ++turn) {
@@ -112,7 +103,8 @@ class TopkFew {
       const u32 order = team_.largest(order_of(own));
       const u32 low = team_.largest(order_of(own) == order ? static_cast<u32>(own) : 0);
       last = u64{order} << 32 | low;
-      if (real && rank == 0 && count > kCandidates) row.store(turn, index_of(last));
+      if (real && rank == 0 && count > kCandidates)
+        row.store(turn, index_of(last), row.bits(index_of(last)));
     }
   }
 
@@ -122,6 +114,12 @@ class TopkFew {
   }
   static FLYDSL_DEVICE bool inside(u32 rank, u32 e, u32 length) {
     return index(rank, e) < length;
+  }
+
+  static FLYDSL_DEVICE u32 bits_of(const Tile &tile, u32 e) {
+    const u32 i = e % kOfVector;
+    const u32 word = tile.vectors[e / kOfVector][i * kRealBytes<Element> / 4];
+    return kRealBytes<Element> == 2 ? word >> i % 2 * 16 & 0xffff : word;
   }
 
   Team<kThreads, kTeam> team_;

@@ -16,18 +16,36 @@ namespace flydsl::kernels {
 constexpr u32 kTopkThreads = 1024;
 constexpr u32 kDigitBits = 11, kBins = 1u << kDigitBits;
 constexpr u32 kSortedInLds = 4096;
+constexpr u32 kMostBounded = 512;  // of K: more threads' best ones bound nothing
+constexpr u32 kCounted = 384;      // as many candidates are ranked by counting, more by sorting
+
+// use(i, load(i)) for the thread's share of i below `count`, several loads on their way at once.
+template <class Load, class Use>
+FLYDSL_DEVICE void in_batches(u64 count, Load load, Use use) {
+  constexpr u32 kBatch = 8;
+  u64 i = thread_index();
+  for (; i + (kBatch - 1) * kTopkThreads < count; i += kBatch * kTopkThreads) {
+    decltype(load(i)) values[kBatch];
+#pragma unroll
+    for (u32 b = 0; b < kBatch; ++b) values[b] = load(i + b * kTopkThreads);
+#pragma unroll
+    for (u32 b = 0; b < kBatch; ++b) use(i + b * kTopkThreads, values[b]);
+  }
+  for (; i < count; i += kTopkThreads) use(i, load(i));
+}
 
 // Elements where they are in memory, read anew for each digit.
 template <class Element>
 struct RowSource {
   TopkRow<Element> row;
-  u32 first, count;
+  u32 first, count, flip;
   template <class Use>
   FLYDSL_DEVICE void for_each(Use use) const {
-    for (u64 i = thread_index(); i < count; i += kTopkThreads) {
-      const u32 index = first + static_cast<u32>(i);
-      use(candidate_of(row.order(index), index));
-    }
+    in_batches(
+        count, [&](u64 i) FLYDSL_INLINED { return row.bits(first + static_cast<u32>(i)); },
+        [&](u64 i, u32 bits) FLYDSL_INLINED {
+          use(candidate_of(order_of<Element>(bits, flip), first + static_cast<u32>(i)));
+        });
   }
 };
 
@@ -51,6 +69,20 @@ struct RegisterSource {
       orders[e] = order_of<Element>(bits, flip);
     }
   }
+  // Of the thread's elements; 0 without any.
+  FLYDSL_DEVICE u32 largest_order() const {
+    u32 largest = 0;
+    for_each([&](Candidate candidate) FLYDSL_INLINED {
+      const u32 order = order_of(candidate);
+      largest = largest > order ? largest : order;
+    });
+    return largest;
+  }
+  // How many threads have one, or fewer.
+  FLYDSL_DEVICE u32 threads() const {
+    const u32 threads = kWide ? count / kOfVector : count;
+    return threads < kTopkThreads ? threads : kTopkThreads;
+  }
   template <class Use>
   FLYDSL_DEVICE void for_each(Use use) const {
 #pragma unroll
@@ -67,7 +99,9 @@ struct CandidateSource {
   u64 count;
   template <class Use>
   FLYDSL_DEVICE void for_each(Use use) const {
-    for (u64 i = thread_index(); i < count; i += kTopkThreads) use(candidates[i]);
+    in_batches(
+        count, [&](u64 i) FLYDSL_INLINED { return candidates[i]; },
+        [&](u64, Candidate candidate) FLYDSL_INLINED { use(candidate); });
   }
 };
 
@@ -112,15 +146,32 @@ class Selector {
     return prefix;
   }
 
-  // Puts the candidates from `least` on into put(slot, candidate), in any order.
+  // A bound from below of the k-th best: the k-th best of the threads' own best ones, of which only the highest bits are looked
+  // at. Of a source with at least `k` threads that have elements.
+  template <class Source>
+  FLYDSL_DEVICE Candidate bound_of_best(const Source &source, u32 k, u32 order_bits) {
+    for (u32 bin = thread_index(); bin < kBins; bin += kTopkThreads) memory_->bins[bin] = 0;
+    group_barrier();
+    const u32 shift = order_bits - kDigitBits;
+    if (thread_index() < source.threads())
+      atomic_add(&memory_->bins[source.largest_order() >> shift], 1);
+    group_barrier();
+    find_digit(k);
+    const u32 digit = wave_uniform(memory_->digit);
+    group_barrier();
+    return u64{digit << shift} << 32;
+  }
+
+  // Puts the candidates from `least` on into put(slot, candidate), in any order, and counts them.
   template <class Source, class Put>
-  FLYDSL_DEVICE void collect(const Source &source, Candidate least, Put put) {
+  FLYDSL_DEVICE u32 collect(const Source &source, Candidate least, Put put) {
     if (thread_index() == 0) memory_->slots = 0;
     group_barrier();
     source.for_each([&](Candidate candidate) FLYDSL_INLINED {
       if (candidate >= least) put(atomic_add(&memory_->slots, 1), candidate);
     });
     group_barrier_of_memory();
+    return wave_uniform(memory_->slots);
   }
 
  private:
@@ -178,12 +229,51 @@ FLYDSL_DEVICE void sort_candidates(Pointer candidates, u32 count, Barrier barrie
   barrier();
 }
 
+// Where little more than the k best reach the bound; whether that was so. The best go to their places.
+template <class Element, class Source>
+FLYDSL_DEVICE bool select_by_bound(TopkArguments args, const Source &source,
+                                   const TopkRow<Element> &row, u64 number, u32 k, u64 part,
+                                   u32 order_bits, lds_ptr<SelectMemory> memory) {
+  Selector selector(memory);
+  const Candidate bound = selector.bound_of_best(source, k, order_bits);
+  const u32 count =
+      selector.collect(source, bound, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
+        if (slot < kSortedInLds) memory->sorted[slot] = candidate;
+      });
+  if (count > kSortedInLds) return false;
+  const auto workspace = (global_ptr<Candidate>)args->workspace + number * args->row_candidates;
+  const auto put = [&](u32 rank, Candidate candidate) FLYDSL_INLINED {
+    if (args->leaves_candidates)
+      workspace[part * args->k + rank] = candidate;
+    else
+      row.store(rank, index_of(candidate), row.bits(index_of(candidate)));
+  };
+  if (count <= kCounted) {
+    if (thread_index() < count) {
+      const Candidate mine = memory->sorted[thread_index()];
+      u32 better = 0;
+      for (u32 other = 0; other < count; ++other) better += memory->sorted[other] > mine;
+      if (better < k) put(better, mine);
+    }
+  } else {
+    sort_candidates(&memory->sorted[0], count, group_barrier);
+    for (u32 rank = thread_index(); rank < k; rank += kTopkThreads) put(rank, memory->sorted[rank]);
+  }
+  group_barrier();
+  return true;
+}
+
 template <class Element, class Source>
 FLYDSL_DEVICE void select_from(TopkArguments args, const Source &source,
                                const TopkRow<Element> &row, u64 number, u32 k, u64 part,
                                lds_ptr<SelectMemory> memory) {
   Selector selector(memory);
   const u32 order_bits = kRealBytes<Element> == 2 ? 16 : 32;
+  if constexpr (requires { source.threads(); }) {
+    if (k <= kMostBounded && k <= source.threads() &&
+        select_by_bound(args, source, row, number, k, part, order_bits, memory))
+      return;
+  }
   const Candidate least = selector.least_of_best(source, k, order_bits);
   // Of a row's own, or in turn of the rows of a work-group.
   const u64 owner = args->leaves_candidates ? number : group_index();
@@ -200,14 +290,14 @@ FLYDSL_DEVICE void select_from(TopkArguments args, const Source &source,
     });
     sort_candidates(&memory->sorted[0], k, group_barrier);
     for (u32 rank = thread_index(); rank < k; rank += kTopkThreads)
-      row.store(rank, index_of(memory->sorted[rank]));
+      row.store(rank, index_of(memory->sorted[rank]), row.bits(index_of(memory->sorted[rank])));
   } else {
     selector.collect(source, least, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
       workspace[slot] = candidate;
     });
     sort_candidates(workspace, k, group_barrier_of_memory);
     for (u32 rank = thread_index(); rank < k; rank += kTopkThreads)
-      row.store(rank, index_of(workspace[rank]));
+      row.store(rank, index_of(workspace[rank]), row.bits(index_of(workspace[rank])));
   }
   group_barrier();
 }
@@ -233,7 +323,8 @@ FLYDSL_DEVICE void topk_select(const flydsl_aot_topk_kernarg &args) {
       select_from(here, CandidateSource{candidates, here->row_candidates}, row, number, here->k, 0,
                   lds);
     } else if constexpr (held == Held::memory) {
-      select_from(here, RowSource<Element>{row, first, count}, row, number, k, part, lds);
+      select_from(here, RowSource<Element>{row, first, count, here->flip}, row, number, k, part,
+                  lds);
     } else {
       RegisterSource<Element, held == Held::registers> source;
       source.first = first;
