@@ -63,6 +63,10 @@ struct Destination {
       store_16_bytes(to + rows_on * row_bytes + 16 * half, words);
     }
   }
+  // Without the factor, and with a look at the type for each row.
+  FLYDSL_DEVICE void store_any(u32 rows_on, const float (&values)[8]) const {
+    store_row8(to + rows_on * row_bytes, dtype, 1, 8, values);
+  }
   // Calls with_store(store), where store(rows_on, sums) stores them in the row that many after the first.
   template <class WithStore>
   FLYDSL_DEVICE void plain(WithStore with_store) const {

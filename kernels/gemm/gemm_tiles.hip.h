@@ -5,6 +5,7 @@
 
 #include "common/matmul/store_tile.hip.h"
 #include "gemm/destination.hip.h"
+#include "gemm/scaled_rows.hip.h"
 #include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
@@ -71,6 +72,17 @@ FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, u32 free_a, u32 fre
     return;
   }
   const Arguments args = fresh_arguments();
+  if (to.whole && ScaledRows::takes(args)) {
+    const ScaledRows scaled(to);
+    matmul::store_tile<tile_rows, tile_columns>(
+        free_a, free_b, wave, lane, [&](const auto &rows) FLYDSL_INLINED {
+          rows.one_by_one([&](u32 row, float(&sums)[8]) FLYDSL_INLINED {
+            scaled.apply(row, to.factor, sums);
+            to.store_any(row, sums);
+          });
+        });
+    return;
+  }
   const i32 m = args->m, n = args->n;
   matmul::store_tile<tile_rows, tile_columns>(
       free_a, free_b, wave, lane, [&](const auto &rows) FLYDSL_INLINED {
