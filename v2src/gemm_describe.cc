@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <tuple>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/gemm.h"
@@ -85,7 +86,13 @@ void set_keys(Problem *problem) {
                                  problem->k, element_bytes);
   struct Choice {
     double clocks;
+    int64_t row_tiles, area;
     uint64_t key;
+    // Of those that wait for memory alike the one that reads B the least often, and then the least of LDS.
+    bool operator<(const Choice &other) const {
+      return std::tie(clocks, row_tiles, area) <
+             std::tie(other.clocks, other.row_tiles, other.area);
+    }
   };
   std::array<Choice, std::size(kFastTiles)> choices;
   size_t count = 0;
@@ -95,11 +102,11 @@ void set_keys(Problem *problem) {
       if (tile.rows == 0 || tile.a_dtype != a || tile.b_dtype != b || tile.layout != layout)
         continue;
       choices[count++] = {cost_of(*problem, tile.rows, tile.columns).clocks,
+                          (problem->m + tile.rows - 1) / tile.rows, tile.rows * tile.columns,
                           key_of(a, b, tile.number, layout)};
     }
   }
-  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
-                   [](const Choice &x, const Choice &y) { return x.clocks < y.clocks; });
+  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count));
   count = std::min(count, select::kMaxKeys - 1);
   const bool bytes = is_8bit(a);
   const uint64_t general = key_of(bytes ? FLYDSL_AOT_E4M3 : a, bytes ? FLYDSL_AOT_E4M3 : b, 0, 0);

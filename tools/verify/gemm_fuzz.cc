@@ -11,6 +11,7 @@ class Line : public FuzzLine {
  public:
   explicit Line(uint64_t seed) : FuzzLine(seed) {
     types();
+    friendly_ = chance(0.4);
     shape();
     if (chance(0.3)) set("alpha", one_of({"0.5", "-2", "1.25", "0", "3e-3"}));
     const bool beta = chance(0.35);
@@ -52,6 +53,13 @@ class Line : public FuzzLine {
       n = std::min<int64_t>(n, 130);
       k = size({1024, 1280, 2048, 2500});
     }
+    if (friendly_) {
+      if (chance(0.4)) m = one_of_numbers({1, 16, 24, 40, 64, 130, 264, 300, 520});
+      if (chance(0.4)) n = one_of_numbers({136, 264, 384, 520});
+      m = chance(0.7) ? (m + 7) / 8 * 8 : m;
+      n = (n + 7) / 8 * 8;
+      k = chance(0.7) ? (k + 15) / 16 * 16 : k;
+    }
     number("m", m);
     number("n", n);
     number("k", k);
@@ -63,6 +71,14 @@ class Line : public FuzzLine {
 
   void operand(const std::string &name, const std::string &axes) {
     if (chance(0.3)) set(name, one_of({"int", "normal*30", "normal*1e-3", "1"}));
+    if (friendly_) {
+      // What fast instances take: one stride of 1, aligned.
+      const bool along_k = chance(bytes_ ? 0.9 : 0.6);
+      if (along_k != (name == "a")) set(name + "_layout", "columns");
+      place(name, {"random16", "tight", "tight"});
+      if (chance(0.1)) number("nan_" + name, 1);
+      return;
+    }
     if (chance(0.5)) set(name + "_layout", one_of({"columns", "columns", "apart"}));
     if (chance(0.15)) {
       where(name, axes, 0.4);
@@ -131,6 +147,7 @@ class Line : public FuzzLine {
 
   std::string type_, d_type_;
   bool bytes_ = false, batched_ = false;
+  bool friendly_ = false;  // to fast instances
 };
 
 }  // namespace
