@@ -4,31 +4,10 @@
 
 #include "gemm/epilogue.hip.h"
 #include "gemm/general_slab.hip.h"
+#include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
 namespace gemm {
-
-// A work-group's tile: batches, parts of K and then groups of 8 rows of tiles follow each other, each of the 8 XCDs, which
-// work-groups go to in turn, with a range of its own, so that neighbours meet in its cache.
-struct GeneralTile {
-  u32 batch, split, row_tile, column_tile;
-
-  FLYDSL_DEVICE GeneralTile(u32 number, Arguments args) {
-    constexpr u32 kXcds = 8, kGroupRows = 8;
-    const u32 whole = args->tiles / kXcds * kXcds;
-    if (number < whole) number = number % kXcds * (whole / kXcds) + number / kXcds;
-    const u32 of_matrix = args->row_tiles * args->column_tiles;
-    const u32 plane = number / of_matrix, tile = number % of_matrix;
-    split = plane % args->splits;
-    batch = plane / args->splits;
-    const u32 of_group = kGroupRows * args->column_tiles;
-    const u32 first_row = tile / of_group * kGroupRows;
-    const u32 left = args->row_tiles - first_row;
-    const u32 rows = left < kGroupRows ? left : kGroupRows;
-    row_tile = first_row + tile % of_group % rows;
-    column_tile = tile % of_group / rows;
-  }
-};
 
 template <class Operand>
 FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
@@ -95,7 +74,7 @@ FLYDSL_DEVICE void gemm_general(const flydsl_aot_gemm_kernarg &) {
   const u32 number =
       uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x());
   if (number >= args->tiles) return;
-  const GeneralTile tile(number, args);
+  const Tile tile(number, args);
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
   const i32 first_row = static_cast<i32>(tile.row_tile * kRows);
