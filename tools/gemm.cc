@@ -64,7 +64,9 @@ class GemmProblem final : public Problem {
   std::string features() const {
     std::string names;
     const auto add = [&](bool there, const char *name) {
-      if (there) names += (names.empty() ? "" : ",") + std::string(name);
+      if (!there) return;
+      if (!names.empty()) names += ',';
+      names += name;
     };
     const flydsl_aot_epilogue &epilogue = params.epilogue;
     add(params.alpha != 1, "alpha");
