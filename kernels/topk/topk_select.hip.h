@@ -16,7 +16,7 @@ namespace flydsl::kernels {
 constexpr u32 kTopkThreads = 1024;
 constexpr u32 kDigitBits = 11, kBins = 1u << kDigitBits;
 constexpr u32 kSortedInLds = 4096;
-constexpr u32 kMostBounded = 512;  // of K: more threads' best ones bound nothing
+constexpr u32 kMostBounded = 64;    // of K: what reaches the bound of more takes longer to sort than to select from
 constexpr u32 kCounted = 384;      // as many candidates are ranked by counting, more by sorting
 
 // use(i, load(i)) for the thread's share of i below `count`, several loads on their way at once.
