@@ -27,18 +27,20 @@
  *   nor written, but for dbias, which is 0 there.
  * - Nothing that is not visible ever leaks, whatever its bits are. A NaN or infinity among what a gradient is made of makes it
  *   NaN or infinite, as the formulas say; a row whose out is 0 throughout has delta = 0, whatever dout is.
- * - lse has to be the forward call's. Numbers that are not give p = exp(s - lse) as they are, which may overflow; lse of -inf
- *   gives p = 0, of NaN NaN.
+ * - lse has to be the forward call's: then no p is above 1. (Of scores of 10^7 and more fp32 leaves no digits of s - lse: weights are
+ *   as wrong as the bound below says, but where one would overflow it is taken as 1.) Of other numbers p = exp(s - lse) may be taken as 1 where it
+ *   is above; lse of -inf gives p = 0, of NaN NaN.
  * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16), a row x of dq, dk, dv or dbias differs from the one of exact arithmetic by at
  *   most 4 |e| + 2 u |x| + f, |.| the Euclidean norm, e the error of the formulas above in exact arithmetic but for m p, ds', out
  *   and the gradients rounded to their types (or, where that is more, what independent roundings give on average), and f what
  *   fp32 arithmetic may add. With w = 2^-24, t = 2^-126 (less may be taken as 0), S[i] the largest of |scale| sum_d |q k| +
- *   |bias| + |slope distance| of row i, dp = m (dout . v), and r[i] = w (4 S[i] + 4 |lse[i]| + 16), the relative error of p, f is of
- *     ds[i,j]    g[i,j] = p (r |dp - delta| + 4 w (m sum_d |dout v| + sum_d |dout out|)) + t (|dp - delta| + 1)
+ *   |bias| + |slope distance| of row i, dp = m (dout . v), and r[i,j] = p (exp(w (4 S[i] + 4 |lse[i]| + 16)) - 1), the error of p
+ *   (at most 2^128), f is of
+ *     ds[i,j]    g[i,j] = r |dp - delta| + 4 w (p + r) (m sum_d |dout v| + sum_d |dout out|) + t (|dp - delta| + 1)
  *     ds'[i,j]   g'[i,j] = g, with softcap g (1 - tanh^2) + 2^-20 (|ds| + g)
  *     dq[i,:]    |scale| sum_j (g' + 4 w |ds'|) |k[j,:]|       dk[j,:]: the same with sums over i and q[i,:]
- *     dv[j,:]    sum_i m ((r + 4 w) p + t) |dout[i,:]|        dbias: the sum of g + 4 w |ds|
- *     dsinks     sum_i exp(sink - lse) (r |delta| + 4 w sum_d |dout out|), which is all that it differs by
+ *     dv[j,:]    sum_i m (r + 4 w (p + r) + t) |dout[i,:]|        dbias: the sum of g + 4 w |ds|
+ *     dsinks     sum_i r |delta| + 4 w (p + r) sum_d |dout out| with p = exp(sink - lse), which is all that it differs by
  *   (tools/verify/attention_backward_reference.h computes it.) So sums over n terms are taken as exact to 4 w of their absolute terms, which
  *   n fp32 additions in a tree or in matrix instructions keep for ordinary data.
  * - Deterministic: equal inputs, shapes and strides give equal bits. There are no atomic sums.

@@ -37,7 +37,9 @@ FLYDSL_DEVICE void gradient_of_sinks(const flydsl_aot_attention_backward_kernarg
 #pragma unroll
     for (u32 i = 0; i < kRowsOfItem; ++i) {
       // exp2(inf - inf) would be NaN; a row that takes no part adds nothing whatever the sink is.
-      const float weight = lse[i] == kInfinity ? 0.0f : exp2(sink - lse[i]);
+      // (No sink is above its row's lse.)
+      const float above_lse = sink - lse[i];
+      const float weight = lse[i] == kInfinity ? 0.0f : exp2(above_lse > 0.0f ? 0.0f : above_lse);
       sum = fma(-weight, delta[i], sum);
     }
   }

@@ -39,7 +39,7 @@ FLYDSL_DEVICE PairTerms terms_of_pair(const GradientHead &work, OnePair pair) {
     x[0] *= signed_scale_log2();
   if (general) hide_masked(work, pair, x);
   if (x[0] == -kInfinity) return {false, 0.0f, 0.0f};
-  const float p = exp2(x[0] - work.lse_of_rows()[row]);
+  const float p = exp2(not_above_0(x[0] - work.lse_of_rows()[row]));
   float dp =
       dot_of_rows<Element>(work.dout_row(row), work.v_row(key), fresh_arguments()->head_dim_v);
   float weight = p;

@@ -10,6 +10,11 @@
 
 namespace flydsl::kernels {
 
+// No score is above its row's lse. In fp32 one of 10^9 may seem to be, by so much that exp2 of it overflows. (A NaN stays one.)
+FLYDSL_DEVICE float not_above_0(float above_lse) {
+  return above_lse > 0.0f ? 0.0f : above_lse;
+}
+
 // What q . k is multiplied by, in units of log2.
 FLYDSL_DEVICE float signed_scale_log2() {
   const Arguments args = fresh_arguments();

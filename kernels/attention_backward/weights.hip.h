@@ -70,7 +70,7 @@ FLYDSL_DEVICE bool general_weights(const GradientHead &work, const Pairs &pairs,
 #pragma unroll
   for (int i = 0; i < 16; ++i) {
     const bool hidden = s[i] == -kInfinity;
-    const float weight = exp2(s[i] - lse[i]);
+    const float weight = exp2(not_above_0(s[i] - lse[i]));
     const float derivative = weight * (dp[i] - delta[i]);
     dp[i] = hidden ? 0.0f : derivative;
     s[i] = hidden ? 0.0f : weight * (kept >> i & 1 ? scale : 0.0f);

@@ -6,7 +6,7 @@
 namespace flydsl::verify {
 namespace {
 
-constexpr double kEpsilon = 0x1p-24, kLeast = 0x1p-126;
+constexpr double kEpsilon = 0x1p-24, kLeast = 0x1p-126, kLargest = 0x1p128;
 
 // Of the error of rounding a number.
 double variance(const BackwardRounding &rounding, double value) {
@@ -137,7 +137,7 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
                    delta_magnitude = absolute_dot(dout, out, p.value_dim),
                    dout_norm = norm(dout, p.value_dim),
                    q_norm = norm(p.q.data() + row_number * p.head_dim, p.head_dim),
-                   relative = kEpsilon * (4 * row.scale + 4 * std::fabs(lse) + 16);
+                   relative = std::expm1(kEpsilon * (4 * row.scale + 4 * std::fabs(lse) + 16));
       for (int64_t j = 0; j < p.keys; ++j) {
         if (!visible(j)) continue;
         const double weight = row.weights[static_cast<size_t>(j)], m = dropout(j),
@@ -146,13 +146,15 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
         const size_t key_at = static_cast<size_t>(group * p.keys + j);
         add(g.dv.data() + (group * p.keys + j) * p.value_dim, rounded(weight * m), dout,
             p.value_dim);
-        g.dv_floor[key_at] += finite(((relative + 4 * kEpsilon) * weight + kLeast) * m * dout_norm);
+        const double of_weight = std::min(relative * weight, kLargest),
+                     largest = weight + of_weight;
+        g.dv_floor[key_at] += finite((of_weight + 4 * kEpsilon * largest + kLeast) * m * dout_norm);
         g.dv_variance[key_at] += finite(variance(rounding, weight * m) * dout_norm * dout_norm);
         const double dp = m * dot(dout, v, p.value_dim);
         const double dp_magnitude = m * absolute_dot(dout, v, p.value_dim);
         const double ds = weight * (dp - delta);
-        const double ds_floor = weight * (relative * std::fabs(dp - delta) +
-                                          4 * kEpsilon * (dp_magnitude + delta_magnitude)) +
+        const double ds_floor = of_weight * std::fabs(dp - delta) +
+                                4 * kEpsilon * largest * (dp_magnitude + delta_magnitude) +
                                 kLeast * (std::fabs(dp - delta) + 1);
         if (p.want_score_gradient) {
           const size_t place = at * static_cast<size_t>(p.keys) + static_cast<size_t>(j);
@@ -176,10 +178,11 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
         g.dk_variance[key_at] += finite(spread * q_norm * q_norm);
       }
       if (p.terms.sink) {
-        const double sink_weight = std::exp(p.terms.sink(h) - lse);
+        const double sink_weight = std::exp(p.terms.sink(h) - lse),
+                     of_sink = std::min(relative * sink_weight, kLargest);
         g.dsink[static_cast<size_t>(h)] -= sink_weight * delta;
-        g.dsink_floor[static_cast<size_t>(h)] +=
-            finite(sink_weight * (relative * std::fabs(delta) + 4 * kEpsilon * delta_magnitude));
+        g.dsink_floor[static_cast<size_t>(h)] += finite(
+            of_sink * std::fabs(delta) + 4 * kEpsilon * (sink_weight + of_sink) * delta_magnitude);
       }
     }
   }

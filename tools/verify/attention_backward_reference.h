@@ -40,12 +40,12 @@ struct Gradients {
   std::vector<double> score, dsink;  // (Hq, rows, keys), if wanted: what bias gets; (Hq)
   // What fp32 arithmetic may add to the norm of a row, or to the number: with e = 2^-24, t = 2^-126 (less may be taken as 0), S_i the
   // largest |scale| sum |q k| + |bias| + |slope distance| of row i,
-  //   r_i     = e (4 S_i + 4 |lse_i| + 16)                                  relative, of P_ij
-  //   f_ij    = P (r_i |dP - delta| + 4 e (M sum_d |dO V| + sum_d |dO O|)) + t (|dP - delta| + 1)    of dS_ij
+  //   r_ij    = P_ij (exp(e (4 S_i + 4 |lse_i| + 16)) - 1), at most 2^128      of P_ij
+  //   f_ij    = r |dP - delta| + 4 e (P + r) (M sum_d |dO V| + sum_d |dO O|) + t (|dP - delta| + 1)    of dS_ij
   //   f'_ij   = f (1 - tanh^2) + 2^-20 (|dS| + f) with softcap, else f             of dS'_ij
   //   dQ_i: |scale| sum_j (f' + 4 e |dS'|) |K_j|     dK_j: |scale| sum_i (f' + 4 e |dS'|) |Q_i|
-  //   dV_j: sum_i M ((r_i + 4 e) P + t) |dO_i|             dbias: the sum of f + 4 e |dS| over what is summed
-  //   dsink: sum_i exp(sink - lse_i) (r_i |delta_i| + 4 e sum_d |dO O|)
+  //   dV_j: sum_i M (r + 4 e (P + r) + t) |dO_i|             dbias: the sum of f + 4 e |dS| over what is summed
+  //   dsink: sum_i r |delta_i| + 4 e (P + r) sum_d |dO O|, with P = exp(sink - lse_i)
   std::vector<double> dq_floor, dk_floor, dv_floor;  // (Hq, rows), (Hkv, keys), (Hkv, keys)
   std::vector<double> score_floor, dsink_floor;      // as score and dsink
   // With operands that are rounded, squares: what the norm of a row's error is on average, if the rounding error of an operand x
