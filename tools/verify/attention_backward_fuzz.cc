@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "tools/verify/fuzz_line.h"
+#include "tools/verify/attention_fuzz_line.h"
 
 namespace flydsl::verify {
 namespace {
 
-class Line : public FuzzLine {
+class Line : public AttentionFuzzLine {
  public:
-  using FuzzLine::FuzzLine;
+  using AttentionFuzzLine::AttentionFuzzLine;
 
   void shape() {
     set("dtype", one_of({"bf16", "fp16"}));
@@ -18,14 +18,6 @@ class Line : public FuzzLine {
     batches_ = random().between(1, 3);
     const int64_t heads_kv = random().between(1, 2);
     const int64_t heads_q = heads_kv * one_of_numbers({1, 1, 2, 3, 7});
-    // Lengths near tile edges as often as any others.
-    const auto length = [&](int64_t longest) {
-      return chance(0.5) ? random().between(1, longest)
-                         : std::max<int64_t>(1, one_of_numbers({1, 16, 32, 64, 128, 192, 256}) +
-                                                    random().between(-1, 1)) %
-                                   longest +
-                               1;
-    };
     const bool large = chance(0.1);
     seq_q_ = length(heads_q > 4 || large ? 70 : 160);
     seq_k_ = length(heads_q > 4 || large ? 150 : 300);
@@ -47,72 +39,35 @@ class Line : public FuzzLine {
     if (chance(0.2)) set("from", "forward");
   }
 
-  void mask() {
-    const std::string anchor = one_of({":top-left", ":bottom-right"});
-    if (chance(together_ ? 0.6 : 0.4)) {
-      set("mask", "causal" + anchor);
-    } else if (!together_ && chance(0.4)) {
-      const auto bound = [&] {
-        return std::to_string(random().between(-1, chance(0.5) ? 8 : 200));
-      };
-      set("mask", bound() + "," + bound() + anchor);
-    }
-  }
+  void mask() { causal_or_window(together_ ? 0.6 : 0.4, together_ ? 0 : 0.4); }
 
   void lengths() {
     if (together_) return;
-    const auto list = [&](const std::string &kind, int64_t longest) {
-      std::string text = kind;
-      for (int64_t b = 0; b < batches_; ++b) {
-        const int64_t length = chance(0.15)   ? 0
-                               : chance(0.15) ? longest
-                                              : random().between(1, longest);
-        text.append(b ? "," : ":").append(std::to_string(length));
-      }
-      return text;
-    };
     if (chance(0.4)) {
       packed_q_ = chance(0.7);
-      set("q_lengths", list(!packed_q_ ? "used" : one_of({"packed", "packed-used"}), seq_q_));
+      set("q_lengths",
+          length_list(!packed_q_ ? "used" : one_of({"packed", "packed-used"}), batches_, seq_q_));
       if (packed_q_ && chance(0.5)) set("lse_rows", "padded");
     }
     if (chance(0.4)) {
       packed_k_ = chance(0.7);
-      set("k_lengths", list(!packed_k_ ? "used" : one_of({"packed", "packed-used"}), seq_k_));
+      set("k_lengths",
+          length_list(!packed_k_ ? "used" : one_of({"packed", "packed-used"}), batches_, seq_k_));
     }
   }
 
   void scores() {
     if (plain_) return;
-    if (chance(0.2)) set("softcap", one_of({"0.5", "5", "30", "1000"}));
-    if (chance(0.4)) {
-      set("bias", one_of({"fp32", "same"}));
-      set("bias_hides", one_of({"0", "0.1", "0.9"}));
-      zero("bias", "bhqk", 0.4);
-      place("bias");
-      if (chance(0.8)) {
-        set("dbias", one_of({"fp32", "same"}));
-        if (chance(0.2)) set("dbias_sum", "none");
-        place("dbias", {"random", "slack", "offset:"});
-      }
+    softcap(0.2);
+    if (bias(0.4) && chance(0.8)) {
+      set("dbias", one_of({"fp32", "same"}));
+      if (chance(0.2)) set("dbias_sum", "none");
+      place("dbias", {"random", "slack", "offset:"});
     }
-    if (chance(0.25)) {
-      set("visible", "random");
-      set("visible_share", one_of({"0.7", "0.98", "0.03"}));
-      zero("visible", "bhqk", 0.4);
-      place("visible");
-    }
-    if (chance(0.2)) set("alibi", one_of({"h", "bh"}));
-    if (chance(0.25)) {
-      set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
-      if (chance(0.8)) set("dsinks", "yes");
-    }
-    if (chance(0.25)) {
-      set("dropout", one_of({"0.1", "0.5", "0.9"}));
-      set("dropout_seed", std::to_string(random().bits()));
-      set("dropout_offset", std::to_string(random().bits() >> (chance(0.5) ? 0 : 40)));
-      set("dropout_from", one_of({"host", "device"}));
-    }
+    visible(0.25);
+    alibi(0.2);
+    if (sinks(0.25) && chance(0.8)) set("dsinks", "yes");
+    dropout(0.25);
   }
 
   void values() {
@@ -158,12 +113,12 @@ class Line : public FuzzLine {
   // What one kernel for all gradients takes, of several blocks of its keys.
   void shape_of_together() {
     plain_ = true;
-    const auto length = [&](int64_t longest, const std::vector<int64_t> &edges) {
+    const auto near = [&](int64_t longest, const std::vector<int64_t> &edges) {
       return chance(0.5) ? random().between(1, longest)
                          : one_of_numbers(edges) + random().between(-1, 1);
     };
-    seq_q_ = length(chance(0.2) ? 900 : 200, {2, 16, 32, 64, 96, 128, 160, 256});
-    seq_k_ = length(1100, {2, 64, 128, 192, 256, 512, 768, 1024});
+    seq_q_ = near(chance(0.2) ? 900 : 200, {2, 16, 32, 64, 96, 128, 160, 256});
+    seq_k_ = near(1100, {2, 64, 128, 192, 256, 512, 768, 1024});
     const int64_t heads_kv = random().between(1, 3), group = one_of_numbers({1, 1, 2, 3, 7});
     batches_ = random().between(1, 3);
     // What takes the oracle a second or so.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/verify/fuzz_line.h"
+#include "tools/verify/attention_fuzz_line.h"
 
 namespace flydsl::verify {
 namespace {
@@ -15,9 +15,9 @@ struct HeadDims {
 constexpr HeadDims kHeadDims[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}, {576, 512}};
 constexpr int64_t kMostQueries = 16;
 
-class Line : public FuzzLine {
+class Line : public AttentionFuzzLine {
  public:
-  using FuzzLine::FuzzLine;
+  using AttentionFuzzLine::AttentionFuzzLine;
 
   void shape() {
     set("dtype", one_of({"bf16", "fp16"}));
@@ -100,9 +100,9 @@ class Line : public FuzzLine {
   }
 
   void scores() {
-    if (chance(0.15)) set("softcap", one_of({"0.5", "5", "30", "1000"}));
-    if (chance(0.15)) set("alibi", one_of({"h", "bh"}));
-    if (chance(0.2)) set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
+    softcap(0.15);
+    alibi(0.15);
+    sinks(0.2);
   }
 
   void values() {

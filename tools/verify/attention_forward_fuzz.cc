@@ -2,28 +2,20 @@
 
 #include <algorithm>
 
-#include "tools/verify/fuzz_line.h"
+#include "tools/verify/attention_fuzz_line.h"
 
 namespace flydsl::verify {
 namespace {
 
-class Line : public FuzzLine {
+class Line : public AttentionFuzzLine {
  public:
-  using FuzzLine::FuzzLine;
+  using AttentionFuzzLine::AttentionFuzzLine;
 
   void shape() {
     set("dtype", one_of({"bf16", "fp16"}));
     batches_ = random().between(1, 3);
     heads_kv_ = random().between(1, 2);
     heads_q_ = heads_kv_ * one_of_numbers({1, 1, 2, 3, 7});
-    // Lengths near tile edges as often as any others.
-    const auto length = [&](int64_t longest) {
-      return chance(0.5) ? random().between(1, longest)
-                         : std::max<int64_t>(1, one_of_numbers({1, 16, 32, 64, 128, 192, 256}) +
-                                                    random().between(-1, 1)) %
-                                   longest +
-                               1;
-    };
     const bool large = chance(0.1);
     seq_q_ = length(heads_q_ > 4 || large ? 70 : 160);
     seq_k_ = length(large ? 130 : 300);
@@ -67,15 +59,7 @@ class Line : public FuzzLine {
 
   void mask() {
     if (chunks_ && chance(0.7)) return set("mask", "causal:bottom-right");
-    const std::string anchor = one_of({":top-left", ":bottom-right"});
-    if (chance(0.3)) {
-      set("mask", "causal" + anchor);
-    } else if (chance(0.5)) {
-      const auto bound = [&] {
-        return std::to_string(random().between(-1, chance(0.5) ? 8 : 200));
-      };
-      set("mask", bound() + "," + bound() + anchor);
-    }
+    causal_or_window(0.3, 0.5);
   }
 
   // Paged keys, and packed queries that are the last ones of their sequences, or more.
@@ -102,58 +86,33 @@ class Line : public FuzzLine {
   // Lengths, and where keys are; says sk.
   void lengths() {
     if (chunks_) return chunks();
-    const auto list = [&](const std::string &kind, int64_t longest) {
-      std::string text = kind;
-      for (int64_t b = 0; b < batches_; ++b) {
-        const int64_t length = chance(0.15)   ? 0
-                               : chance(0.15) ? longest
-                                              : random().between(1, longest);
-        text.append(b ? "," : ":").append(std::to_string(length));
-      }
-      return text;
-    };
     if (chance(0.4)) {
       packed_q_ = chance(0.7);
-      set("q_lengths", list(!packed_q_ ? "used" : one_of({"packed", "packed-used"}), seq_q_));
+      set("q_lengths",
+          length_list(!packed_q_ ? "used" : one_of({"packed", "packed-used"}), batches_, seq_q_));
     }
     const bool paged = chance(0.2);
     if (paged) {
       seq_k_ += seq_k_ % 2;  // of paged keys an even sk is told to the library: a bias must have it
       packed_k_ = true;
-      set("k_lengths", list("paged", seq_k_));
+      set("k_lengths", length_list("paged", batches_, seq_k_));
       number("block", one_of_numbers({1, 2, 16, 32, 64, 128, 256}));
     } else if (chance(0.35)) {
       packed_k_ = chance(0.7);
-      set("k_lengths", list(!packed_k_ ? "used" : one_of({"packed", "packed-used"}), seq_k_));
+      set("k_lengths",
+          length_list(!packed_k_ ? "used" : one_of({"packed", "packed-used"}), batches_, seq_k_));
     }
     number("sk", seq_k_);
   }
 
   void scores() {
     if (e4m3_) return;
-    if (chance(0.15)) set("softcap", one_of({"0.5", "5", "30", "1000"}));
-    if (chance(0.25)) {
-      set("bias", one_of({"fp32", "same"}));
-      set("bias_hides", one_of({"0", "0.1", "0.9"}));
-      zero("bias", "bhqk", 0.4);
-      place("bias");
-    }
-    if (chance(0.2)) {
-      set("visible", "random");
-      set("visible_share", one_of({"0.7", "0.98", "0.03"}));
-      zero("visible", "bhqk", 0.4);
-      place("visible");
-    }
-    if (chance(0.15)) set("alibi", one_of({"h", "bh"}));
-    if (chance(0.15)) set("sinks", one_of({"normal", "zero", "high", "minus-infinity"}));
-    if (chance(0.2)) {
-      dropout_ = true;
-      set("dropout", one_of({"0.1", "0.5", "0.9"}));
-      set("dropout_seed", std::to_string(random().bits()));
-      set("dropout_offset", std::to_string(random().bits() >> (chance(0.5) ? 0 : 40)));
-      set("dropout_from", one_of({"host", "device"}));
-      if (chance(0.2)) set("kept", "yes");
-    }
+    softcap(0.15);
+    bias(0.25);
+    visible(0.2);
+    alibi(0.15);
+    sinks(0.15);
+    if (dropout(0.2) && chance(0.2)) set("kept", "yes");
   }
 
   void formats() {
@@ -192,8 +151,7 @@ class Line : public FuzzLine {
 
  private:
   int64_t batches_ = 1, heads_q_ = 1, heads_kv_ = 1, seq_q_ = 1, seq_k_ = 1;
-  bool packed_q_ = false, packed_k_ = false, e4m3_ = false, chunks_ = false, v_is_k_ = false,
-       dropout_ = false;
+  bool packed_q_ = false, packed_k_ = false, e4m3_ = false, chunks_ = false, v_is_k_ = false;
 };
 
 }  // namespace
