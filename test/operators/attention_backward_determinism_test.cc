@@ -2,12 +2,16 @@
 // work-groups (FLYDSL_EMU_MEMORY=random).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "test/emulator/hip/hip_library.h"
 #include "test/support/attention_backward_case.h"
 #include "test/support/library.h"
+#include "tools/verify/attention_backward_call.h"
 
 namespace flydsl::test {
 namespace {
@@ -60,6 +64,37 @@ TEST_P(AttentionBackwardDeterminism, EveryRunThreadCountAndOrderGivesTheSameBits
     const Setting one("FLYDSL_EMU_THREADS", "1");
     expect_the_same(std::string(memory) + ", one thread");
   }
+}
+
+// Dao-AILab/flash-attention#2244, beside a second stream that is busy all the time, on kernels of the same and of other instances.
+TEST_P(AttentionBackwardDeterminism, BesideABusyStreamTheBitsAreTheSame) {
+  const PreparedBackward p(std::string("case ") + GetParam().line),
+      other("case hq=2 hkv=1 sq=100 sk=300 d=128");
+  const BackwardResult first = run_backward(p);
+  std::atomic<bool> done{false};
+  std::atomic<int> calls{0};
+  std::thread busy([&] {
+    BackwardOnDevice on_device(emulator(), other.problem, other.forward);
+    flydsl_aot_attention_backward_params params{};
+    on_device.set(&params);
+    on_device.prepare(&params, flydsl_aot_attention_backward_query);
+    hipStream_t stream = nullptr;
+    EXPECT_HIP(hipSuccess, hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    while (!done) {
+      EXPECT_EQ(flydsl_aot_attention_backward(emulator(), &params, stream), FLYDSL_AOT_OK)
+          << flydsl_aot_last_error();
+      EXPECT_HIP(hipSuccess, hipStreamSynchronize(stream));
+      ++calls;
+    }
+    EXPECT_HIP(hipSuccess, hipStreamDestroy(stream));
+  });
+  for (int run = 0; run < 3; ++run) {
+    const int before = calls;
+    while (calls == before) std::this_thread::yield();
+    EXPECT_TRUE(same_bits(run_backward(p), first)) << "run " << run;
+  }
+  done = true;
+  busy.join();
 }
 
 INSTANTIATE_TEST_SUITE_P(

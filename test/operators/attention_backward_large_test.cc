@@ -1,6 +1,10 @@
 // Tensors whose offsets pass 2^31 and 2^32, in elements and in bytes; workspaces as large.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 #include "test/support/attention_backward_case.h"
 #include "test/support/far_tensor.h"
 #include "test/support/library.h"
@@ -153,6 +157,63 @@ TEST(AttentionBackwardLarge, flash_attention_2214_first_and_last_batch_are_equal
   EXPECT_TRUE(same_bits(first, last));
   EXPECT_EQ(judge_backward(p.problem, first, backward_reference_of(p.problem, p.forward)).fault,
             "");
+}
+
+// pytorch/pytorch#146704, #142228: more batches, or heads, than 65535, the largest of a grid's second and third size. All have the same
+// numbers, and give the same gradients.
+TEST(AttentionBackwardLarge, pytorch_146704_batches_and_heads_past_65535) {
+  constexpr int64_t kMany = 65537, kRows = 4, kChannels = 16;
+  const PreparedBackward p("c dtype=fp16 sq=4 d=16");
+  const AttentionCase &c = p.problem.forward;
+  const int64_t one = kRows * kChannels;
+  for (const bool of_heads : {false, true}) {
+    const std::vector<int64_t> sizes = {of_heads ? 1 : kMany, of_heads ? kMany : 1, kRows,
+                                        kChannels};
+    // Inputs: one head for all.
+    const auto shared = [&](const std::vector<uint16_t> &values) {
+      auto memory = std::make_unique<DeviceTensor>(emulator(), FLYDSL_AOT_FP16,
+                                                   std::vector<int64_t>{1, 1, kRows, kChannels},
+                                                   Placement{}, 0);
+      memory->set(values);
+      flydsl_aot_tensor view = memory->tensor();
+      std::copy(sizes.begin(), sizes.end(), view.sizes);
+      view.strides[0] = view.strides[1] = 0;
+      return std::pair(std::move(memory), view);
+    };
+    const auto q = shared(c.q), k = shared(c.k), v = shared(c.v), out = shared(p.forward.out),
+               dout = shared(p.problem.dout);
+    DeviceTensor lse(emulator(), FLYDSL_AOT_FP32, {1, 1, kRows}, {}, 0);
+    lse.set(p.forward.lse);
+    DeviceTensor dq(emulator(), FLYDSL_AOT_FP16, sizes, {}, 0xffff),
+        dk(emulator(), FLYDSL_AOT_FP16, sizes, {}, 0xffff),
+        dv(emulator(), FLYDSL_AOT_FP16, sizes, {}, 0xffff);
+    flydsl_aot_attention_backward_params params{};
+    params.struct_size = sizeof params;
+    params.scale = c.scale;
+    params.q = q.second;
+    params.k = k.second;
+    params.v = v.second;
+    params.out = out.second;
+    params.dout = dout.second;
+    params.lse = lse.tensor();
+    params.lse.sizes[of_heads ? 1 : 0] = kMany;
+    params.lse.strides[0] = params.lse.strides[1] = 0;
+    params.dq = dq.tensor();
+    params.dk = dk.tensor();
+    params.dv = dv.tensor();
+    params.mask = c.mask;
+    call(params);
+    const BackwardResult expected = check_backward(p);
+    size_t gradient = kDq;
+    for (DeviceTensor *tensor : {&dq, &dk, &dv}) {
+      const std::vector<uint16_t> bits = tensor->get<uint16_t>();
+      for (int64_t n = 0; n < kMany * one; ++n)
+        ASSERT_EQ(bits[static_cast<size_t>(n)],
+                  expected.bits[gradient][static_cast<size_t>(n % one)])
+            << kGradientNames[gradient] << " " << n / one << (of_heads ? ", heads" : ", batches");
+      ++gradient;
+    }
+  }
 }
 
 }  // namespace
