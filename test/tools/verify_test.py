@@ -104,7 +104,7 @@ class VerifyTest(ToolTest):
                 ("--case", ("--fuzz", "1", "--case", "smoke_a"))):
             result = self.expect_error(2, words, *emulator, *arguments)
             self.assertEqual(result.stdout, "")
-        self.expect_error(2, "verify has no cases of 'gemm'; there is attention_forward, attention_decode", "verify", "gemm")
+        self.expect_error(2, "verify has no cases of 'convolution'; there is attention_forward, attention_decode", "verify", "convolution")
         self.expect_error(2, "verify needs a device", "verify", "attention_forward", "--device", "none")
 
     def test_help(self):
