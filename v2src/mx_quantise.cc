@@ -95,8 +95,9 @@ Status check_shapes(const Params &params, const Operand &x, const Operand &out,
                  static_cast<long long>(kMaxColumns));
   }
   int64_t rows = m;
-  if ((rank == 3 && __builtin_mul_overflow(params.x.sizes[0], m, &rows)) || rows > kMaxRows) {
-    return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "batch * M must be below 2^31; M is %lld%s",
+  if ((rank == 3 && __builtin_mul_overflow(params.x.sizes[0], m, &rows)) ||
+      std::max(m, rows) > kMaxRows) {
+    return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "M and batch * M must be below 2^31; M is %lld%s",
                  static_cast<long long>(m), rank == 3 ? " in each batch" : "");
   }
   const int64_t want_rows = is_shuffled(params) ? rounded_up(m, 32) : m;

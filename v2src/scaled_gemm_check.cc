@@ -120,6 +120,23 @@ Status check_scale(const Operand &scale, const Operand &of, FromLast row_axis, i
       static_cast<long long>(have_blocks));
 }
 
+Status check_limits(const Params &params) {
+  const int64_t batches = params.d.rank == 3 ? params.d.sizes[0] : 1;
+  const int64_t m = size_of(params.d, kSecond), n = size_of(params.d, kLast);
+  const struct {
+    const char *name;
+    int64_t value;
+  } limited[] = {{"M", m}, {"N", n}, {"K", size_of(params.a, kLast)}, {"batch", batches}};
+  for (const auto &size : limited) {
+    if (size.value <= kMaxSize) continue;
+    return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most %lld", size.name,
+                 static_cast<long long>(size.value), static_cast<long long>(kMaxSize));
+  }
+  if (m == 0 || n == 0 || batches == 0) return {};
+  LinearTiles grid;
+  return linear_tiles(m, batches, rounded_up(n, kLeastTile) / kLeastTile, kLeastTile, &grid);
+}
+
 Status check_shapes(const Params &params, const Operands &all) {
   for (const Operand *operand : {&all.a, &all.b, &all.d})
     FLYDSL_RETURN_IF_ERROR(check_matrix(*operand));
@@ -139,6 +156,7 @@ Status check_shapes(const Params &params, const Operands &all) {
     return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "K = %lld; it must be a multiple of %lld",
                  static_cast<long long>(k), static_cast<long long>(kBlock));
   }
+  FLYDSL_RETURN_IF_ERROR(check_limits(params));  // before rows are rounded up
   const bool shuffled = params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
   FLYDSL_RETURN_IF_ERROR(check_scale(all.a_scale, all.a, kSecond, k, shuffled));
   FLYDSL_RETURN_IF_ERROR(check_scale(all.b_scale, all.b, kLast, k, shuffled));
@@ -150,23 +168,6 @@ Status check_shapes(const Params &params, const Operands &all) {
   FLYDSL_RETURN_IF_ERROR(check_shape(all.bias, params.bias.rank));
   FLYDSL_RETURN_IF_ERROR(check_same(all.bias, kLast, all.d, kLast));
   return params.bias.rank == 2 ? check_same_size(all.bias, 0, all.d, 0) : Status();
-}
-
-Status check_limits(const Params &params) {
-  const int64_t batches = params.d.rank == 3 ? params.d.sizes[0] : 1;
-  const int64_t m = size_of(params.d, kSecond), n = size_of(params.d, kLast);
-  const struct {
-    const char *name;
-    int64_t value;
-  } limited[] = {{"M", m}, {"N", n}, {"K", size_of(params.a, kLast)}, {"batch", batches}};
-  for (const auto &size : limited) {
-    if (size.value <= kMaxSize) continue;
-    return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "%s = %lld; at most %lld", size.name,
-                 static_cast<long long>(size.value), static_cast<long long>(kMaxSize));
-  }
-  if (m == 0 || n == 0 || batches == 0) return {};
-  LinearTiles grid;
-  return linear_tiles(m, batches, rounded_up(n, kLeastTile) / kLeastTile, kLeastTile, &grid);
 }
 
 Status check_packed(const Operand &operand, FromLast k_axis) {
@@ -221,7 +222,6 @@ Status check(const Params &params, bool query) {
   }
   FLYDSL_RETURN_IF_ERROR(check_dtypes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
-  FLYDSL_RETURN_IF_ERROR(check_limits(params));
   return check_memory(params, all, query);
 }
 

@@ -42,7 +42,7 @@ typedef struct flydsl_aot_mx_quantise_params {
   flydsl_aot_tensor scale; /* e8m0: (M, K / 32) or (batch, M, K / 32), or shuffled */
 } flydsl_aot_mx_quantise_params;
 /* The last axis of x and out has stride 1, other strides are free; nothing may overlap. Everything is aligned to its element size.
- * Refused: other element types (UNSUPPORTED_DTYPE), K that is no multiple of 32 or above 2^30, or batch * M not below 2^31
+ * Refused: other element types (UNSUPPORTED_DTYPE), K that is no multiple of 32 or above 2^30, or M or batch * M not below 2^31
  * (UNSUPPORTED_SIZE). An operand B (K, N) of scaled_gemm whose K is contiguous is an out of sizes (N, K). */
 
 /* Whether the call would run, and with which kernel. Data pointers are ignored except for their alignment. Needs no device. */
