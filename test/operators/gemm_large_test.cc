@@ -1,7 +1,7 @@
 // gemm where offsets pass 2^31 and 2^32, in elements and in bytes; many batches.
 #include <gtest/gtest.h>
 
-#include "test/support/far_tensor.h"
+#include "test/support/far_matrix.h"
 #include "test/support/library.h"
 #include "tools/verify/gemm_verify.h"
 
@@ -13,46 +13,6 @@ using verify::GemmNumbers;
 using verify::GemmResult;
 using verify::GemmSpec;
 using verify::parse_gemm_spec;
-
-// (batch, rows, columns), columns contiguous, the axis `far` of the first two with a stride past 2^32 elements in all.
-class FarMatrix {
- public:
-  FarMatrix(int64_t batch, int64_t rows, int64_t columns, int far)
-      : memory_({1, batch, rows, columns}, far + 1) {}
-  void set(const verify::Elements &elements) {
-    memory_.set(std::vector<uint16_t>(elements.bits.begin(), elements.bits.end()));
-  }
-  std::vector<uint16_t> get() const { return memory_.get(); }
-  flydsl_aot_tensor view() const {
-    flydsl_aot_tensor view = memory_.tensor();
-    view.rank = 3;
-    for (int axis = 0; axis < 3; ++axis) {
-      view.sizes[axis] = view.sizes[axis + 1];
-      view.strides[axis] = view.strides[axis + 1];
-    }
-    return view;
-  }
-  flydsl_aot_tensor transposed() const {
-    flydsl_aot_tensor result = view();
-    std::swap(result.sizes[1], result.sizes[2]);
-    std::swap(result.strides[1], result.strides[2]);
-    return result;
-  }
-
- private:
-  FarTensor memory_;
-};
-
-verify::Elements transposed(const verify::Elements &elements, int64_t batches, int64_t rows,
-                            int64_t columns) {
-  verify::Elements result(elements.dtype, elements.bits.size());
-  for (int64_t b = 0; b < batches; ++b)
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column)
-        result.bits[static_cast<size_t>((b * columns + column) * rows + row)] =
-            elements.bits[static_cast<size_t>((b * rows + row) * columns + column)];
-  return result;
-}
 
 // Dao-AILab/flash-attention#2214, ROCm/triton#830, facebookexperimental/triton#3389: offsets of 32 bits that wrap.
 TEST(GemmLarge, triton_830_offsets_past_32_bits) {
