@@ -79,6 +79,12 @@ void command_run(const RunArguments &arguments) {
   require_tensors("--out", op.outputs, output_files);
   if (output_files.empty()) bad_input("--out: none is given, so there is nothing to compute");
   const std::unique_ptr<Problem> &problem = bound.problem;
+  for (const BoundTensor &output : problem->outputs) {
+    if (output_files.count(output.name)) continue;
+    const auto spec = std::find_if(op.outputs.begin(), op.outputs.end(),
+                                   [&](const auto &known) { return known.name == output.name; });
+    bad_input("--out " + output.name + "=... is missing: " + spec->help);
+  }
 
   LibraryHandle library;
   library.open(arguments.open);

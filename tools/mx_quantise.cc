@@ -1,5 +1,7 @@
 #include "tools/mx_quantise.h"
 
+#include <limits>
+
 #include "tools/arguments.h"
 #include "tools/attention_arguments.h"
 #include "tools/exit_status.h"
@@ -61,8 +63,12 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   const size_t last = shape.size() - 1;
   scales[last] = shape[last] / 32;
   if (params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8) {
-    scales[last - 1] = (scales[last - 1] + 31) / 32 * 32;
-    scales[last] = (scales[last] + 7) / 8 * 8;
+    // Sizes that cannot be padded are past the library's limits, which it says.
+    const auto padded = [](int64_t size, int64_t to) {
+      return size > std::numeric_limits<int64_t>::max() - to ? size : (size + to - 1) / to * to;
+    };
+    scales[last - 1] = padded(scales[last - 1], 32);
+    scales[last] = padded(scales[last], 8);
   }
   if (out == FLYDSL_AOT_E2M1X2) shape[last] /= 2;
   params.out = view_of(out, shape, kBhsd);

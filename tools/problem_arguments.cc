@@ -76,6 +76,14 @@ BoundProblem bind_problem(const ProblemArguments &arguments) {
     }
   }
   bound.problem = op.bind(arrays, arguments.outputs, settings);
+  for (const TensorSpec &output : op.outputs) {
+    const std::string name = output.name;
+    const auto is_it = [&](const BoundTensor &computed) { return computed.name == name; };
+    const std::vector<BoundTensor> &computed = bound.problem->outputs;
+    if (std::count(arguments.outputs.begin(), arguments.outputs.end(), name) != 0 &&
+        std::none_of(computed.begin(), computed.end(), is_it))
+      bad_input("--out " + name + ": these arguments give none: " + output.help);
+  }
   return bound;
 }
 

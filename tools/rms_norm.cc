@@ -68,15 +68,17 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   };
   const flydsl_aot_dtype out = dtype_setting("out_dtype", settings, params.x.dtype);
   add("out", &params.out, out, shape);
-  if (out != params.x.dtype) {
-    const auto scales = settings.find("scales");
-    const bool blocks = scales != settings.end() &&
-                        parse_choice("scales", scales->second, {{"row", 0}, {"block", 1}});
+  const auto scales = settings.find("scales");
+  const bool blocks = scales != settings.end() &&
+                      parse_choice("scales", scales->second, {{"row", 0}, {"block", 1}});
+  if (out == FLYDSL_AOT_E4M3 || out == FLYDSL_AOT_E5M2) {
     std::vector<int64_t> of_blocks = shape;
-    of_blocks.back() = (shape.back() + 31) / 32;
+    of_blocks.back() = shape.back() / 32 + (shape.back() % 32 != 0);
     add("out_scale", &params.out_scale, blocks ? FLYDSL_AOT_E8M0 : FLYDSL_AOT_FP32,
         blocks ? of_blocks : per_row);
     used.push_back(std::string("scales = ") + (blocks ? "block" : "row"));
+  } else if (blocks) {
+    bad_input("--set scales=block: goes with out_dtype=e4m3 or e5m2");
   }
   if (wanted("sum")) add("sum", &params.sum, params.x.dtype, shape);
   if (wanted("rstd")) add("rstd", &params.rstd, FLYDSL_AOT_FP32, per_row);

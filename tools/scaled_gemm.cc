@@ -58,8 +58,10 @@ class ScaledGemmProblem final : public Problem {
 };
 
 // A file of packed elements has half as many bytes as the last axis has elements.
-void unpack(flydsl_aot_tensor *tensor) {
-  if (tensor->dtype == FLYDSL_AOT_E2M1X2) tensor->sizes[tensor->rank - 1] *= 2;
+void unpack(const char *name, flydsl_aot_tensor *tensor) {
+  int64_t &size = tensor->sizes[tensor->rank - 1];
+  if (tensor->dtype == FLYDSL_AOT_E2M1X2 && __builtin_mul_overflow(size, 2, &size))
+    bad_input(std::string(name) + " has more than 2^63 elements on its last axis, k");
 }
 
 std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::string> &,
@@ -72,8 +74,8 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   binder.bind("a_scale", &params.a_scale, 2, 3, "row, block of k, or batch, row, block of k");
   binder.bind("b_scale", &params.b_scale, 2, 3, "column, block of k, or batch, column, block of k");
   binder.bind("bias", &params.bias, 1, 2, "column, or batch, column");
-  unpack(&params.a);
-  unpack(&params.b);
+  unpack("a", &params.a);
+  unpack("b", &params.b);
   const int last = params.b.rank - 1;
   std::swap(params.b.sizes[last - 1], params.b.sizes[last]);
   std::swap(params.b.strides[last - 1], params.b.strides[last]);

@@ -54,7 +54,7 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   flydsl_aot_topk_params &params = problem->params;
   std::vector<std::string> &used = problem->settings;
   InputBinder(inputs, problem.get()).bind("x", &params.x, 1, FLYDSL_AOT_MAX_RANK, "any axes");
-  params.axis = static_cast<int32_t>(integer_of(settings, "axis", -1, used));
+  const int64_t asked_axis = integer_of(settings, "axis", -1, used);
   const int64_t k = integer_of(settings, "k", 1, used);
   const auto choice = [&](const char *name,
                           const std::vector<std::pair<std::string, int>> &choices) {
@@ -68,10 +68,11 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
       choice("index_dtype", {{"int64", FLYDSL_AOT_INT64}, {"int32", FLYDSL_AOT_INT32}});
   std::vector<int64_t> shape = inputs.at("x").shape;
   const int64_t rank = static_cast<int64_t>(shape.size());
-  const int64_t axis = params.axis < 0 ? params.axis + rank : params.axis;
+  const int64_t axis = asked_axis < 0 ? asked_axis + rank : asked_axis;
   if (axis < 0 || axis >= rank)
-    bad_input("--set axis=" + std::to_string(params.axis) + ": x has " + std::to_string(rank) +
+    bad_input("--set axis=" + std::to_string(asked_axis) + ": x has " + std::to_string(rank) +
               " axes");
+  params.axis = static_cast<int32_t>(asked_axis);
   if (k < 0) bad_input("--set k=" + std::to_string(k) + ": must be 0 or more");
   shape[static_cast<size_t>(axis)] = k;
   params.values = view_of(params.x.dtype, shape, kBhsd);
