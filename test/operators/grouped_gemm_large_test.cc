@@ -42,7 +42,8 @@ class FarOffsets {
 };
 
 // Dao-AILab/flash-attention#2214, ROCm/triton#830, facebookexperimental/triton#3389: offsets of 32 bits that wrap.
-void expect_far_as_near(const std::string &line) {
+// *kernel: the one where the far axes are those of groups, and of rows where there are none.
+void expect_far_as_near(const std::string &line, std::string *kernel = nullptr) {
   const GroupedGemmSpec spec = verify::parse_grouped_gemm_spec("case " + line);
   const GroupedGemmNumbers numbers = verify::grouped_gemm_numbers(spec);
   const GroupedGemmResult near = verify::call_grouped_gemm(emulator(), spec, numbers);
@@ -82,6 +83,10 @@ void expect_far_as_near(const std::string &line) {
       params.bias.sizes[0] = spec.n;
       params.bias.strides[0] = 1;
     }
+    flydsl_aot_query_result query{};
+    query.struct_size = sizeof query;
+    ASSERT_EQ(flydsl_aot_grouped_gemm_query(emulator(), &params, &query), FLYDSL_AOT_OK);
+    if (kernel && far == 0) *kernel = query.kernel;
     ASSERT_EQ(flydsl_aot_grouped_gemm(emulator(), &params, nullptr), FLYDSL_AOT_OK)
         << flydsl_aot_last_error();
     ASSERT_EQ(flydsl_aot_device_synchronize(emulator()), FLYDSL_AOT_OK) << flydsl_aot_last_error();
@@ -109,6 +114,18 @@ TEST(GroupedGemmLarge, triton_830_offsets_past_32_bits_k) {
 TEST(GroupedGemmLarge, triton_830_offsets_past_32_bits_none) {
   const std::string shape = "axis=none groups=3 m=140 n=136 bias_dtype=bf16 bias_axes=gn ";
   for (const char *rest : {"k=40 b_order=nk", "k=33"}) expect_far_as_near(shape + rest);
+}
+// Strides of rows that the fast kernels take, and so many rows that the last ones are past 2^32.
+TEST(GroupedGemmLarge, triton_830_offsets_past_32_bits_fast) {
+  const std::string rest = " a=int b=int bias_dtype=bf16";
+  for (const char *shape : {"axis=rows m=2400 n=136 k=40 b_order=nk offsets=60,60,2300",
+                            "axis=rows m=2400 n=136 k=40 offsets=60,60,2300",
+                            "axis=columns m=136 n=2400 k=40 b_order=nk offsets=60,60,2300",
+                            "axis=k m=136 n=136 k=2400 a_order=km offsets=60,60,2300"}) {
+    std::string kernel;
+    expect_far_as_near(shape + rest, &kernel);
+    EXPECT_EQ(kernel.find("general"), std::string::npos) << shape << ": " << kernel;
+  }
 }
 
 // pytorch/pytorch#133334: wrong past 500 000 rows.
