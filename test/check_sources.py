@@ -23,6 +23,7 @@ INCLUDES = [
     ("kernels/gemm/", ["gemm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/topk/", ["topk/", "common/", "flydsl_aot_generated/"]),
     ("kernels/rms_norm/", ["rms_norm/", "common/", "flydsl_aot_generated/"]),
+    ("kernels/layer_norm/", ["layer_norm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/attention_forward/", ["attention_forward/", "common/", "flydsl_aot_generated/"]),
     ("codegen/pack/", ["codegen/pack/", "src/archive/", "src/paths/", "src/status/", "src/log/",
                       "flydsl_aot/", "flydsl_aot_generated/"]),

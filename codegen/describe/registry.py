@@ -1,6 +1,6 @@
 """All operators, in alphabetical order: a new operator is one more line."""
 
-from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, mx_quantise, rms_norm, scaled_gemm, topk
+from . import attention_backward, attention_decode, attention_forward, gemm, grouped_gemm, layer_norm, mx_quantise, rms_norm, scaled_gemm, topk
 
 OPERATORS = (
     attention_backward.OPERATOR,
@@ -8,6 +8,7 @@ OPERATORS = (
     attention_forward.OPERATOR,
     gemm.OPERATOR,
     grouped_gemm.OPERATOR,
+    layer_norm.OPERATOR,
     mx_quantise.OPERATOR,
     rms_norm.OPERATOR,
     scaled_gemm.OPERATOR,

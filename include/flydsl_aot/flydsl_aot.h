@@ -18,6 +18,7 @@
 #include "flydsl_aot/device.h"
 #include "flydsl_aot/grouped_gemm.h"
 #include "flydsl_aot/gemm.h"
+#include "flydsl_aot/layer_norm.h"
 #include "flydsl_aot/library.h"
 #include "flydsl_aot/mx_quantise.h"
 #include "flydsl_aot/rms_norm.h"

@@ -142,6 +142,14 @@ inline flydsl_aot_rms_norm_params rms_norm_params() {
   return params;
 }
 
+// Zeroed, with struct_size set and PyTorch's eps where none is given.
+inline flydsl_aot_layer_norm_params layer_norm_params() {
+  flydsl_aot_layer_norm_params params{};
+  params.struct_size = sizeof params;
+  params.eps = FLYDSL_AOT_LAYER_NORM_DEFAULT_EPS;
+  return params;
+}
+
 // Zeroed, with struct_size set.
 inline flydsl_aot_grouped_gemm_params grouped_gemm_params() {
   flydsl_aot_grouped_gemm_params params{};
@@ -302,6 +310,24 @@ class Library {
   Status rms_norm_explain(const flydsl_aot_rms_norm_params &params,
                           std::vector<Candidate> *candidates) const {
     return flydsl_aot_rms_norm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status layer_norm(const flydsl_aot_layer_norm_params &params, void *stream) const {
+    return flydsl_aot_layer_norm(handle_, &params, stream);
+  }
+  Status layer_norm_prefetch(const flydsl_aot_layer_norm_params &params) const {
+    return flydsl_aot_layer_norm_prefetch(handle_, &params);
+  }
+  Status layer_norm_query(const flydsl_aot_layer_norm_params &params,
+                        flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_layer_norm_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status layer_norm_explain(const flydsl_aot_layer_norm_params &params,
+                          std::vector<Candidate> *candidates) const {
+    return flydsl_aot_layer_norm_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status grouped_gemm(const flydsl_aot_grouped_gemm_params &params, void *stream) const {

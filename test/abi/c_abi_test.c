@@ -130,6 +130,20 @@ FIELD(flydsl_aot_rms_norm_params, sum, 448);
 FIELD(flydsl_aot_rms_norm_params, out, 592);
 FIELD(flydsl_aot_rms_norm_params, out_scale, 736);
 FIELD(flydsl_aot_rms_norm_params, rstd, 880);
+SIZE(flydsl_aot_layer_norm_params, 1312);
+FIELD(flydsl_aot_layer_norm_params, struct_size, 0);
+FIELD(flydsl_aot_layer_norm_params, eps, 4);
+FIELD(flydsl_aot_layer_norm_params, x, 8);
+FIELD(flydsl_aot_layer_norm_params, weight, 152);
+FIELD(flydsl_aot_layer_norm_params, weight_offset, 296);
+FIELD(flydsl_aot_layer_norm_params, reserved, 300);
+FIELD(flydsl_aot_layer_norm_params, residual, 304);
+FIELD(flydsl_aot_layer_norm_params, sum, 448);
+FIELD(flydsl_aot_layer_norm_params, out, 592);
+FIELD(flydsl_aot_layer_norm_params, out_scale, 736);
+FIELD(flydsl_aot_layer_norm_params, rstd, 880);
+FIELD(flydsl_aot_layer_norm_params, mean, 1024);
+FIELD(flydsl_aot_layer_norm_params, bias, 1168);
 
 SIZE(flydsl_aot_attention_backward_params, 2840);
 FIELD(flydsl_aot_attention_backward_params, struct_size, 0);
@@ -341,6 +355,7 @@ static void check_null(void) {
   flydsl_aot_grouped_gemm_params grouped;
   flydsl_aot_gemm_params gemm;
   flydsl_aot_rms_norm_params rms_norm;
+  flydsl_aot_layer_norm_params layer_norm;
   flydsl_aot_topk_params topk;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
@@ -354,6 +369,7 @@ static void check_null(void) {
   memset(&grouped, 0, sizeof grouped);
   memset(&gemm, 0, sizeof gemm);
   memset(&rms_norm, 0, sizeof rms_norm);
+  memset(&layer_norm, 0, sizeof layer_norm);
   memset(&topk, 0, sizeof topk);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
@@ -364,6 +380,7 @@ static void check_null(void) {
   grouped.struct_size = sizeof grouped;
   gemm.struct_size = sizeof gemm;
   rms_norm.struct_size = sizeof rms_norm;
+  layer_norm.struct_size = sizeof layer_norm;
   topk.struct_size = sizeof topk;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
@@ -400,6 +417,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
   REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));
   REFUSES(flydsl_aot_rms_norm(NULL, &rms_norm, NULL));
+  REFUSES(flydsl_aot_layer_norm_query(NULL, &layer_norm, &result));
+  REFUSES(flydsl_aot_layer_norm_explain(NULL, &layer_norm, NULL, NULL));
+  REFUSES(flydsl_aot_layer_norm_prefetch(NULL, &layer_norm));
+  REFUSES(flydsl_aot_layer_norm(NULL, &layer_norm, NULL));
   REFUSES(flydsl_aot_grouped_gemm_query(NULL, &grouped, &result));
   REFUSES(flydsl_aot_grouped_gemm_explain(NULL, &grouped, NULL, NULL));
   REFUSES(flydsl_aot_grouped_gemm_prefetch(NULL, &grouped));

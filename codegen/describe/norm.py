@@ -1,0 +1,74 @@
+"""What rms_norm and layer_norm share: kernel arguments, functional key and how instances come from spreads."""
+
+from .attention_arguments import strides
+from .model import Argument, Instance, KeyField, Operator
+from .rows import ARCHITECTURES, REALS
+
+_ARGUMENTS = (
+    Argument("const void *", "x"),
+    Argument("const void *", "residual", "null: none"),
+    Argument("void *", "sum", "null: not wanted"),
+    Argument("void *", "out"),
+    Argument("const void *", "weight", "null: 1"),
+    Argument("float *", "rstd", "null: not wanted"),
+    Argument("void *", "out_scale", "of quantised outputs"),
+    *(stride for tensor in ("x", "residual", "sum", "out") for stride in strides(tensor, "oi", "bytes")),
+    *strides("rstd", "oi"),
+    *strides("out_scale", "oig"),
+    Argument("uint64_t", "rows", "outer times inner"),
+    Argument("uint64_t", "rows_inner"),
+    Argument("uint64_t", "tiles", "ceil(rows / rows of a work-group)"),
+    Argument("uint32_t", "groups", "work-groups"),
+    Argument("uint32_t", "row_length"),
+    Argument("float", "eps"),
+    Argument("float", "weight_offset", "1 of gemma-style weights, else 0"),
+    Argument("uint32_t", "weight_dtype", "flydsl_aot_dtype"),
+    Argument("uint32_t", "out_dtype", "flydsl_aot_dtype"),
+    Argument("uint32_t", "block_scales", "1: a scale for 32 neighbours; 0: for a row"),
+)
+
+_KEY_FIELDS = (
+    KeyField("dtype", 0, 8, "flydsl_aot_dtype of x"),
+    KeyField("quantised", 8, 1, "1: 8-bit out with scales"),
+)
+
+
+def _instance(operator, dtype, spread, preference, quantised):
+    return Instance(
+        name=f"{operator}_{dtype}_{spread.name}{'_quantised' if quantised else ''}",
+        header=f"{operator}/{operator}.hip.h",
+        entry=f"{operator}<{spread.threads}, {spread.tile(dtype)}, {str(spread.looped).lower()}, {str(quantised).lower()}>",
+        key=(("dtype", REALS[dtype]), ("quantised", int(quantised))),
+        preference=preference,
+        align_bytes=spread.align_bytes,
+        block=(spread.threads, 1, 1),
+        tile=(spread.threads // spread.team, 0, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=4 if quantised else spread.waves_per_simd,
+        seq_q=(1, (1 << 62)),
+        seq_k=(1, spread.capacity(dtype)),
+    )
+
+
+def operator(name, spreads, quantised_spreads, arguments=()):
+    """`arguments`: those of this operator only. Of the spreads the first that has room for a row is taken."""
+
+    def instances(arch):
+        if arch not in ARCHITECTURES:
+            return ()
+        return tuple(
+            _instance(name, dtype, spread, preference, quantised)
+            for dtype in REALS
+            for quantised, some in ((False, spreads), (True, quantised_spreads))
+            for preference, spread in enumerate(some)
+            # 16-bit elements become twice the registers; work-groups of 1024 have 64 registers a thread on sm_90.
+            if spread.vectors < 8 or (dtype == "fp32" and arch.startswith("gfx"))
+        )
+
+    return Operator(
+        name=name,
+        grid_rule="persistent",
+        arguments=(*_ARGUMENTS, *arguments),
+        key_fields=_KEY_FIELDS,
+        instances=instances,
+    )
