@@ -9,6 +9,7 @@
 #include "tools/exit_status.h"
 #include "tools/grouped_gemm.h"
 #include "tools/gemm.h"
+#include "tools/layer_norm.h"
 #include "tools/mx_quantise.h"
 #include "tools/rms_norm.h"
 #include "tools/scaled_gemm.h"
@@ -23,6 +24,7 @@ const std::vector<const Operator *> &all_operators() {
       &attention_forward_operator(),
       &grouped_gemm_operator(),
       &gemm_operator(),
+      &layer_norm_operator(),
       &mx_quantise_operator(),
       &rms_norm_operator(),
       &scaled_gemm_operator(),
