@@ -10,7 +10,7 @@
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/gemm_verify.h"
 #include "tools/verify/mx_quantise_case.h"
-#include "tools/verify/rms_norm_verify.h"
+#include "tools/verify/norm_verify.h"
 #include "tools/verify/scaled_gemm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
 #include "tools/verify/shipped_cases.h"
@@ -53,11 +53,17 @@ ReadCase read_gemm(const std::string &line, uint64_t added_seed) {
           [spec](flydsl_aot_handle *handle) { return verify_gemm_case(handle, spec); }};
 }
 
-ReadCase read_rms_norm(const std::string &line, uint64_t added_seed) {
-  RmsNormSpec spec = parse_rms_norm_spec(line);
+ReadCase read_norm(const std::string &line, uint64_t added_seed, bool centred) {
+  NormSpec spec = parse_norm_spec(line, centred);
   spec.seed += added_seed;
   return {spec.name,
-          [spec](flydsl_aot_handle *handle) { return verify_rms_norm_case(handle, spec); }};
+          [spec](flydsl_aot_handle *handle) { return verify_norm_case(handle, spec); }};
+}
+ReadCase read_rms_norm(const std::string &line, uint64_t added_seed) {
+  return read_norm(line, added_seed, false);
+}
+ReadCase read_layer_norm(const std::string &line, uint64_t added_seed) {
+  return read_norm(line, added_seed, true);
 }
 
 const AttentionOperator &gemm_cases() {
@@ -79,6 +85,12 @@ const AttentionOperator &topk_cases() {
 
 const AttentionOperator &rms_norm_cases() {
   static const AttentionOperator op = {"rms_norm", kRmsNormCases, fuzz_rms_norm_line, read_rms_norm};
+  return op;
+}
+
+const AttentionOperator &layer_norm_cases() {
+  static const AttentionOperator op = {"layer_norm", kLayerNormCases, fuzz_layer_norm_line,
+                                       read_layer_norm};
   return op;
 }
 
@@ -124,7 +136,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
+      &gemm_cases(), &rms_norm_cases(), &layer_norm_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
   return operators;
 }
 

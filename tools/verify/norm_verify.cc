@@ -1,11 +1,13 @@
-#include "tools/verify/rms_norm_verify.h"
+#include "tools/verify/norm_verify.h"
+
+#include <type_traits>
 
 #include "tools/verify/operator_call.h"
 
 namespace flydsl::verify {
 namespace {
 
-std::string check_wanted(const RmsNormSpec &spec, const RmsNormReference &reference) {
+std::string check_wanted(const NormSpec &spec, const NormReference &reference) {
   if (spec.want_out.empty()) return "";
   for (size_t i = 0; i < reference.y.size(); ++i) {
     const size_t row = i / static_cast<size_t>(spec.length);
@@ -20,15 +22,15 @@ std::string check_wanted(const RmsNormSpec &spec, const RmsNormReference &refere
   return "";
 }
 
-bool same_bits(const RmsNormResult &a, const RmsNormResult &b) {
+bool same_bits(const NormResult &a, const NormResult &b) {
   return a.out.bits == b.out.bits && a.sum.bits == b.sum.bits && a.scale.bits == b.scale.bits &&
-         a.rstd.bits == b.rstd.bits;
+         a.mean.bits == b.mean.bits && a.rstd.bits == b.rstd.bits;
 }
 
-}  // namespace
-
-RmsNormResult call_rms_norm(flydsl_aot_handle *handle, const RmsNormSpec &spec,
-                            const RmsNormNumbers &numbers) {
+template <class Params, class Query, class Call>
+NormResult call_with(flydsl_aot_handle *handle, const NormSpec &spec, const NormNumbers &numbers,
+                     Query query, Call function) {
+  constexpr bool kCentred = std::is_same_v<Params, flydsl_aot_layer_norm_params>;
   OperatorCall call(handle, spec.seed);
   std::vector<int64_t> rows;
   if (spec.outer) rows.push_back(spec.outer);
@@ -38,7 +40,7 @@ RmsNormResult call_rms_norm(flydsl_aot_handle *handle, const RmsNormSpec &spec,
   if (spec.block_scales) scales.push_back(spec.scales_of_row());
   const int axes = static_cast<int>(rows.size());
 
-  flydsl_aot_rms_norm_params params{};
+  Params params{};
   params.eps = spec.eps;
   DeviceTensor &x = call.input("x", numbers.x, all, spec.x_place, axes);
   params.x = x.tensor();
@@ -47,7 +49,12 @@ RmsNormResult call_rms_norm(flydsl_aot_handle *handle, const RmsNormSpec &spec,
     params.weight =
         call.input("weight", numbers.weight, {spec.length}, spec.weight_place, 0).tensor();
   }
-  DeviceTensor *residual = nullptr, *sum = nullptr, *scale = nullptr, *rstd = nullptr;
+  DeviceTensor *residual = nullptr, *sum = nullptr, *scale = nullptr, *mean = nullptr;
+  DeviceTensor *rstd = nullptr;
+  if constexpr (kCentred) {
+    if (spec.bias_dtype != FLYDSL_AOT_DTYPE_INVALID)
+      params.bias = call.input("bias", numbers.bias, {spec.length}, spec.bias_place, 0).tensor();
+  }
   if (spec.residual) {
     residual = &call.input("residual", numbers.residual, all, spec.residual_place, axes);
     params.residual = residual->tensor();
@@ -68,36 +75,59 @@ RmsNormResult call_rms_norm(flydsl_aot_handle *handle, const RmsNormSpec &spec,
                          spec.scale_place, static_cast<int>(scales.size()));
     params.out_scale = scale->tensor();
   }
+  if constexpr (kCentred) {
+    if (spec.mean) {
+      mean = &call.output("mean", FLYDSL_AOT_FP32, rows, spec.mean_place, axes);
+      params.mean = mean->tensor();
+    }
+  }
   if (spec.rstd) {
     rstd = &call.output("rstd", FLYDSL_AOT_FP32, rows, spec.rstd_place, axes);
     params.rstd = rstd->tensor();
   }
 
-  RmsNormResult result;
-  call.run(&params, flydsl_aot_rms_norm_query, flydsl_aot_rms_norm, &result);
+  NormResult result;
+  call.run(&params, query, function, &result);
   if (result.device_failed) return result;
   result.out = Elements::taken_from(*out);
   if (sum) result.sum = Elements::taken_from(*sum);
   if (scale) result.scale = Elements::taken_from(*scale);
+  if (mean) result.mean = Elements::taken_from(*mean);
   if (rstd) result.rstd = Elements::taken_from(*rstd);
   return result;
 }
 
-Outcome verify_rms_norm_case(flydsl_aot_handle *handle, const RmsNormSpec &spec) {
+}  // namespace
+
+NormResult call_norm(flydsl_aot_handle *handle, const NormSpec &spec, const NormNumbers &numbers) {
+  if (spec.centred) {
+    return call_with<flydsl_aot_layer_norm_params>(
+        handle, spec, numbers, flydsl_aot_layer_norm_query, flydsl_aot_layer_norm);
+  }
+  return call_with<flydsl_aot_rms_norm_params>(handle, spec, numbers, flydsl_aot_rms_norm_query,
+                                               flydsl_aot_rms_norm);
+}
+
+Outcome verify_norm_case(flydsl_aot_handle *handle, const NormSpec &spec) {
   Outcome outcome;
-  const RmsNormNumbers numbers = rms_norm_numbers(spec);
-  const RmsNormResult result = call_rms_norm(handle, spec, numbers);
+  const NormNumbers numbers = norm_numbers(spec);
+  const NormResult result = call_norm(handle, spec, numbers);
   outcome.device_failed = result.device_failed;
   if (!call_is_to_be_judged(spec.expect, result, &outcome.fault)) return outcome;
-  const RmsNormReference reference = rms_norm_reference(spec, numbers);
-  const RmsNormVerdict verdict = judge_rms_norm(spec, reference, result);
-  char text[64];
-  std::snprintf(text, sizeof text, "out %.3f rstd %.3f ", verdict.out, verdict.rstd);
+  const NormReference reference = norm_reference(spec, numbers);
+  const NormVerdict verdict = judge_norm(spec, reference, result);
+  char text[96];
+  if (spec.centred) {
+    std::snprintf(text, sizeof text, "out %.3f mean %.3f rstd %.3f ", verdict.out, verdict.mean,
+                  verdict.rstd);
+  } else {
+    std::snprintf(text, sizeof text, "out %.3f rstd %.3f ", verdict.out, verdict.rstd);
+  }
   outcome.numbers = text + result.kernel;
   outcome.fault = verdict.fault;
   if (outcome.fault.empty()) outcome.fault = check_wanted(spec, reference);
   for (int64_t n = 1; n < spec.repeat && outcome.fault.empty(); ++n) {
-    if (!same_bits(result, call_rms_norm(handle, spec, numbers)))
+    if (!same_bits(result, call_norm(handle, spec, numbers)))
       outcome.fault = "call " + std::to_string(n + 1) + " gave other bits than the first";
   }
   return outcome;

@@ -1,12 +1,12 @@
-// rms_norm from the definition in include/flydsl_aot/rms_norm.h, and whether a result is within its bounds.
+// rms_norm and layer_norm from the definitions in include/flydsl_aot/rms_norm.h and layer_norm.h, and whether a result is within its bounds.
 #include <algorithm>
 
-#include "tools/verify/rms_norm_case.h"
+#include "tools/verify/norm_case.h"
 
 namespace flydsl::verify {
 namespace {
 
-constexpr double kRstdError = 0x1p-19, kError = 0x1p-18;
+constexpr double kRowError = 0x1p-19, kError = 0x1p-18;
 
 std::string text_of(double value) {
   char text[32];
@@ -16,12 +16,13 @@ std::string text_of(double value) {
 
 class Judge {
  public:
-  Judge(const RmsNormSpec &spec, const RmsNormReference &reference, const RmsNormResult &result)
+  Judge(const NormSpec &spec, const NormReference &reference, const NormResult &result)
       : spec_(spec), reference_(reference), result_(result) {}
 
-  RmsNormVerdict verdict() {
+  NormVerdict verdict() {
     for (int64_t row = 0; row < spec_.all_rows() && verdict_.fault.empty(); ++row) {
       const auto at = static_cast<size_t>(row);
+      if (spec_.mean) judge_mean(at);
       if (spec_.rstd) judge_rstd(at);
       if (spec_.sum != SumPlace::kNone) judge_sum(at);
       if (!spec_.quantised()) {
@@ -61,8 +62,14 @@ class Judge {
 
   void judge_rstd(size_t row) {
     const double wanted = reference_.rstd[row];
-    compare("rstd", row * length(), result_.rstd[row], wanted, kRstdError * std::fabs(wanted),
+    compare("rstd", row * length(), result_.rstd[row], wanted, kRowError * std::fabs(wanted),
             verdict_.rstd);
+  }
+
+  void judge_mean(size_t row) {
+    const double wanted = reference_.mean[row];
+    compare("mean", row * length(), result_.mean[row], wanted,
+            kRowError * (std::fabs(wanted) + reference_.spread[row]), verdict_.mean);
   }
 
   void judge_sum(size_t row) {
@@ -76,7 +83,7 @@ class Judge {
 
   void judge_number(size_t i) {
     const double wanted = reference_.y[i], got = result_.out[i];
-    const double error = kError * std::fabs(wanted);
+    const double error = reference_.error[i];
     const double bound = error + half_ulp(spec_.dtype, std::fabs(wanted) + error);
     // What rounds to more than the largest number is infinite.
     if (std::isinf(got) && !std::isnan(wanted) && std::signbit(got) == std::signbit(wanted) &&
@@ -91,11 +98,12 @@ class Judge {
     const size_t at =
         row * static_cast<size_t>(spec_.scales_of_row()) + (spec_.block_scales ? begin / 32 : 0);
     const double scale = result_.scale[at];
-    double largest = 0;
+    double largest = 0, error = 0;
     bool finite = true;
     for (size_t i = first; i < first + end - begin; ++i) {
       finite &= std::isfinite(reference_.y[i]);
       largest = std::max(largest, std::fabs(reference_.y[i]));
+      error = std::max(error, reference_.error[i]);
     }
     if (!finite) {
       if (!std::isnan(scale)) fail("out_scale", first, text_of(scale) + ", must be NaN");
@@ -103,12 +111,13 @@ class Judge {
         if (!std::isnan(result_.out[i])) fail("out", i, text_of(result_.out[i]) + ", must be NaN");
       return;
     }
-    if (!scale_is_right(scale, largest, first)) return;
+    if (!scale_is_right(scale, largest, error, first)) return;
     for (size_t i = first; i < first + end - begin; ++i) judge_byte(i, scale);
   }
 
-  bool scale_is_right(double scale, double largest, size_t element) {
-    const double least = largest * (1 - kError), most = largest * (1 + kError);
+  // `largest` magnitude of what it stands for, known within `error`.
+  bool scale_is_right(double scale, double largest, double error, size_t element) {
+    const double least = std::max(largest - error, 0.0), most = largest + error;
     if (spec_.block_scales) {
       if (scale == block_scale(least) || scale == block_scale(most)) return true;
       fail("out_scale", element, text_of(scale) + ", must be " + text_of(block_scale(largest)));
@@ -116,7 +125,7 @@ class Judge {
     }
     const double limit = largest_number(spec_.out_dtype);
     const double wanted = std::max(largest / limit, 0x1p-126);
-    if (std::fabs(scale - wanted) <= wanted * kError) return true;
+    if (std::fabs(scale - wanted) <= wanted * kError + error / limit) return true;
     fail("out_scale", element, text_of(scale) + ", must be " + text_of(wanted));
     return false;
   }
@@ -131,23 +140,30 @@ class Judge {
     const double limit = largest_number(spec_.out_dtype);
     const double quotient = reference_.y[i] / scale;
     const double wanted = std::clamp(quotient, -limit, limit);
-    const double error = kError * std::fabs(quotient);
+    const double error = std::max(reference_.error[i] / scale, kError * std::fabs(quotient));
     const double bound =
         error + half_ulp(spec_.out_dtype, std::min(std::fabs(quotient) + error, limit));
     compare("out", i, result_.out[i], wanted, bound, verdict_.out);
   }
 
-  const RmsNormSpec &spec_;
-  const RmsNormReference &reference_;
-  const RmsNormResult &result_;
-  RmsNormVerdict verdict_;
+  const NormSpec &spec_;
+  const NormReference &reference_;
+  const NormResult &result_;
+  NormVerdict verdict_;
 };
+
+// NaN with an infinity in the row.
+double mean_of(const Elements &h, size_t first, size_t length) {
+  double sum = 0;
+  for (size_t i = first; i < first + length; ++i) sum += h[i];
+  return std::isfinite(sum) ? sum / static_cast<double>(length) : NAN;
+}
 
 }  // namespace
 
-RmsNormReference rms_norm_reference(const RmsNormSpec &spec, const RmsNormNumbers &numbers) {
+NormReference norm_reference(const NormSpec &spec, const NormNumbers &numbers) {
   const auto rows = static_cast<size_t>(spec.all_rows()), length = static_cast<size_t>(spec.length);
-  RmsNormReference reference;
+  NormReference reference;
   reference.sum = numbers.x;
   if (spec.residual) {
     for (size_t i = 0; i < rows * length; ++i)
@@ -155,26 +171,37 @@ RmsNormReference rms_norm_reference(const RmsNormSpec &spec, const RmsNormNumber
                         static_cast<float>(numbers.x[i]) + static_cast<float>(numbers.residual[i]));
   }
   reference.y.resize(rows * length);
+  reference.error.resize(rows * length);
   for (size_t row = 0; row < rows; ++row) {
     const size_t first = row * length;
+    const double mean = spec.centred ? mean_of(reference.sum, first, length) : 0;
     double squares = 0;
-    for (size_t i = first; i < first + length; ++i) squares += reference.sum[i] * reference.sum[i];
+    for (size_t i = first; i < first + length; ++i)
+      squares += (reference.sum[i] - mean) * (reference.sum[i] - mean);
     if (squares > largest_number(FLYDSL_AOT_FP32)) squares = INFINITY;
-    const double mean = squares / static_cast<double>(length);
-    const double rstd = 1 / std::sqrt(mean + static_cast<double>(spec.eps));
+    const double variance = squares / static_cast<double>(length);
+    const double rstd = 1 / std::sqrt(variance + static_cast<double>(spec.eps));
+    const double spread = spec.centred ? std::sqrt(variance) : 0;
+    reference.mean.push_back(mean);
+    reference.spread.push_back(spread);
     reference.rstd.push_back(rstd);
     for (size_t n = 0; n < length; ++n) {
-      double weight = 1;
+      double weight = 1, bias = 0;
       if (spec.weight_dtype != FLYDSL_AOT_DTYPE_INVALID)
         weight = numbers.weight[n] + (spec.unit_offset ? 1 : 0);
-      reference.y[first + n] = reference.sum[first + n] * rstd * weight;
+      if (spec.bias_dtype != FLYDSL_AOT_DTYPE_INVALID) bias = numbers.bias[n];
+      const double deviation = reference.sum[first + n] - mean;
+      reference.y[first + n] = deviation * rstd * weight + bias;
+      reference.error[first + n] =
+          kError * ((std::fabs(deviation) + (rstd > 0 ? spread : 0)) * rstd * std::fabs(weight) +
+                    std::fabs(bias));
     }
   }
   return reference;
 }
 
-RmsNormVerdict judge_rms_norm(const RmsNormSpec &spec, const RmsNormReference &reference,
-                              const RmsNormResult &result) {
+NormVerdict judge_norm(const NormSpec &spec, const NormReference &reference,
+                       const NormResult &result) {
   return Judge(spec, reference, result).verdict();
 }
 

@@ -1,12 +1,12 @@
-// Lines of cases of rms_norm: read, made up at random; their numbers.
+// Lines of cases of rms_norm and layer_norm: read, made up at random; their numbers.
 #include "tools/verify/fuzz_line.h"
-#include "tools/verify/rms_norm_case.h"
+#include "tools/verify/norm_case.h"
 
 namespace flydsl::verify {
 namespace {
 
 constexpr flydsl_aot_dtype kReals[] = {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16, FLYDSL_AOT_FP32};
-enum Stream : uint64_t { kX = 1, kResidual, kWeight, kSpecial };
+enum Stream : uint64_t { kX = 1, kResidual, kWeight, kSpecial, kBias };
 
 flydsl_aot_dtype real_dtype(CaseLine &line, const std::string &key) {
   return kReals[line.choice(key, 0, {"bf16", "fp16", "fp32"})];
@@ -21,7 +21,7 @@ PlacementRule input_place(CaseLine &line, const std::string &tensor) {
 
 class Line : public FuzzLine {
  public:
-  explicit Line(uint64_t seed) : FuzzLine(seed) {
+  Line(uint64_t seed, bool centred) : FuzzLine(seed) {
     set("dtype", one_of({"bf16", "fp16", "fp32"}));
     shape();
     if (chance(0.75))
@@ -29,6 +29,9 @@ class Line : public FuzzLine {
     else
       offset_ = false;
     if (offset_ && chance(0.3)) set("gemma", "yes");
+    const bool bias = centred && chance(0.6);
+    if (bias) set("bias", one_of({"same", "same", "fp32", "fp16", "bf16"}));
+    if (centred && chance(0.5)) set("mean", "yes");
     const bool residual = chance(0.45);
     std::string sum = "none";
     if (residual) {
@@ -48,14 +51,17 @@ class Line : public FuzzLine {
     if (chance(0.3))
       set("x",
           one_of({"normal*100", "normal*0.001", "int", "0", "7", "first:1000", "normal*1e-6"}));
+    if (centred && chance(0.3)) set("level", one_of({"1000", "-30000", "1", "1e6", "0.01"}));
     if (chance(0.1)) number("nan_x", 1);
     if (chance(0.05)) number("inf_x", 1);
-    for (const char *tensor : {"x", "residual", "weight"}) {
+    for (const char *tensor : {"x", "residual", "weight", "bias"}) {
       if (tensor == std::string("residual") && !residual) continue;
+      if (tensor == std::string("bias") && !bias) continue;
       place(tensor, {"random", "random16", "random16", "slack", "offset:", "pitch:"});
     }
     for (const char *tensor : {"sum", "out", "scale", "rstd"})
       place(tensor, {"random", "random16", "random16", "offset:", "pitch:"});
+    if (centred) place("mean", {"random", "random16", "offset:", "pitch:"});
     if (chance(0.1)) number("repeat", 2);
   }
 
@@ -76,9 +82,10 @@ class Line : public FuzzLine {
 
 }  // namespace
 
-RmsNormSpec parse_rms_norm_spec(const std::string &text) {
+NormSpec parse_norm_spec(const std::string &text, bool centred) {
   CaseLine line(text);
-  RmsNormSpec spec;
+  NormSpec spec;
+  spec.centred = centred;
   spec.name = line.name();
   spec.seed = line.bits("seed", 1);
   spec.outer = line.integer("m0", 0, 0, int64_t{1} << 32);
@@ -88,6 +95,14 @@ RmsNormSpec parse_rms_norm_spec(const std::string &text) {
   constexpr flydsl_aot_dtype kNone = FLYDSL_AOT_DTYPE_INVALID;
   const flydsl_aot_dtype weights[] = {kNone, spec.dtype, kReals[0], kReals[1], kReals[2]};
   spec.weight_dtype = weights[line.choice("weight", 0, {"none", "same", "bf16", "fp16", "fp32"})];
+  if (centred) {
+    spec.bias_dtype = weights[line.choice("bias", 0, {"none", "same", "bf16", "fp16", "fp32"})];
+    spec.bias = parse_values(line, "b");
+    spec.bias_place = input_place(line, "bias");
+    spec.level = line.number("level", 0);
+    spec.mean = line.choice("mean", 0, {"no", "yes"}) == 1;
+    spec.mean_place = parse_placement(line, "mean", "");
+  }
   const flydsl_aot_dtype outs[] = {spec.dtype, FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2};
   spec.out_dtype = outs[line.choice("out", 0, {"same", "e4m3", "e5m2"})];
   const auto yes = [&](const char *key) { return line.choice(key, 0, {"no", "yes"}) == 1; };
@@ -119,11 +134,14 @@ RmsNormSpec parse_rms_norm_spec(const std::string &text) {
 }
 
 std::string fuzz_rms_norm_line(uint64_t seed) {
-  return Line(seed).text();
+  return Line(seed, false).text();
+}
+std::string fuzz_layer_norm_line(uint64_t seed) {
+  return Line(seed, true).text();
 }
 
-RmsNormNumbers rms_norm_numbers(const RmsNormSpec &spec) {
-  RmsNormNumbers numbers;
+NormNumbers norm_numbers(const NormSpec &spec) {
+  NormNumbers numbers;
   const int64_t rows = spec.all_rows();
   const auto fill = [&](Elements &elements, flydsl_aot_dtype dtype, Stream stream,
                         const Values &values, int64_t count) {
@@ -134,9 +152,13 @@ RmsNormNumbers rms_norm_numbers(const RmsNormSpec &spec) {
         elements.set(static_cast<size_t>(row * spec.length + n), value(0, 0, row, n));
   };
   fill(numbers.x, spec.dtype, kX, spec.x, rows);
+  for (size_t i = 0; spec.level != 0 && i < numbers.x.bits.size(); ++i)
+    numbers.x.set(i, numbers.x[i] + spec.level);
   if (spec.residual) fill(numbers.residual, spec.dtype, kResidual, spec.residual_values, rows);
   if (spec.weight_dtype != FLYDSL_AOT_DTYPE_INVALID)
     fill(numbers.weight, spec.weight_dtype, kWeight, spec.weight, 1);
+  if (spec.bias_dtype != FLYDSL_AOT_DTYPE_INVALID)
+    fill(numbers.bias, spec.bias_dtype, kBias, spec.bias, 1);
   Random random(spec.seed * 31 + kSpecial);
   for (int64_t i = 0; i < spec.nan_x + spec.inf_x && !numbers.x.bits.empty(); ++i) {
     const auto place =
