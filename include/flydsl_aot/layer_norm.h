@@ -20,8 +20,8 @@
  * - Rows are read from memory once, up to 32,768 elements (narrow alignment: 2,048; quantised: 4,096, or 2,048; of fp32 in each
  *   case half); of longer ones the parts that caches lost are read again.
  *
- * Error bounds, of values in the normal range of fp32 and N up to 2^20, with s = sqrt(var): mean within 2^-19 * (|mean| + s), rstd
- * within 2^-19 of its value relatively, y within 2^-18 * ((|h - mean| + s) * rstd * |w| + |b|), out then rounded to its type;
+ * Error bounds, of values in the normal range of fp32 and N up to 2^20, with s = sqrt(var): mean within 2^-23 * |mean| +
+ * 2^-19 * s, rstd within 2^-19 of its value relatively, y within 2^-18 * ((|h - mean| + s) * rstd * |w| + |b|), out then rounded to its type;
  * quantised with out_scale within the largest such error of what it stands for. */
 #ifndef FLYDSL_AOT_LAYER_NORM_H
 #define FLYDSL_AOT_LAYER_NORM_H

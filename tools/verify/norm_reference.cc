@@ -6,7 +6,7 @@
 namespace flydsl::verify {
 namespace {
 
-constexpr double kRowError = 0x1p-19, kError = 0x1p-18;
+constexpr double kRowError = 0x1p-19, kMeanError = 0x1p-23, kError = 0x1p-18;
 
 std::string text_of(double value) {
   char text[32];
@@ -69,7 +69,7 @@ class Judge {
   void judge_mean(size_t row) {
     const double wanted = reference_.mean[row];
     compare("mean", row * length(), result_.mean[row], wanted,
-            kRowError * (std::fabs(wanted) + reference_.spread[row]), verdict_.mean);
+            kMeanError * std::fabs(wanted) + kRowError * reference_.spread[row], verdict_.mean);
   }
 
   void judge_sum(size_t row) {
