@@ -36,7 +36,7 @@ const Operator &layer_norm_operator() {
         "bf16 (default of shapes) | fp16 | fp32: what uint16 arrays hold, and what shapes stand "
         "for"},
        {"weight_dtype", "the same for weight; default dtype"},
-       {"bias_dtype", "the same for bias; default dtype"},
+       {"bias_dtype", "the same for bias; default fp32"},
        {"out_dtype", "e4m3 | e5m2: quantised; default x's"},
        {"scales", "row (default) | block: of 8-bit out"},
        {"eps", "number; default 1e-5"},
