@@ -148,7 +148,9 @@ class NormRow {
     for (u32 turn = 0;; ++turn) {
       end_pass();
       mean_square = deviations(inverse);
-      const bool small = !(correction_ * correction_ > 0.25f * mean_square);
+      // Squares of what the mean is off by may overflow alone.
+      const bool small =
+          mean_square < __builtin_inff() && correction_ * correction_ <= 0.25f * mean_square;
       // Teams of one work-group make the same turns.
       if (turn == 1 || (kThreads == Tile::kTeam && small)) break;
       shift_ += correction_;
