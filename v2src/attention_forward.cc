@@ -49,24 +49,11 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
 
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
-  if (problem.empty) return {};
-  const archive::TargetId *target = nullptr;
-  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
-  uint32_t entry = 0;
-  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
-  describe_kernel(handle, entry, result);
-  return {};
+  return query_problem<Problem>(handle, caller, prepare, result);
 }
 
 Status prefetch_kernel(flydsl_aot_handle *handle, const Params *caller) {
-  Params params;
-  Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
-  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-  return problem.empty ? Status() : prefetch(handle, problem.key, kContract);
+  return prefetch_problem<Problem>(handle, caller, prepare, kContract);
 }
 
 }  // namespace

@@ -81,6 +81,31 @@ Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare pre
 Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
                 const module::KernargContract &contract);
 
+// What the query and prefetch entry points of an operator with one kernel and no workspace do.
+template <class Problem, class Params, class Prepare>
+Status query_problem(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
+                     flydsl_aot_query_result *result) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.empty) return {};
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+  uint32_t entry = 0;
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem.key, *target, &entry));
+  describe_kernel(handle, entry, result);
+  return {};
+}
+template <class Problem, class Params, class Prepare>
+Status prefetch_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
+                        const module::KernargContract &contract) {
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  return problem.empty ? Status() : prefetch(handle, problem.key, contract);
+}
+
 // A launch in progress: the stream's device is current from begin() to the end of the object's
 // life.
 class Launch {

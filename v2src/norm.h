@@ -139,16 +139,7 @@ struct Calls {
     return answer_query(
         handle, caller, result,
         [](const flydsl_aot_handle *library, const Caller *given, flydsl_aot_query_result *filled) {
-          Caller params;
-          Problem problem;
-          FLYDSL_RETURN_IF_ERROR(prepare(library, given, true, &params, &problem));
-          if (problem.empty) return Status();
-          const archive::TargetId *target = nullptr;
-          FLYDSL_RETURN_IF_ERROR(query_target(library, &target));
-          uint32_t entry = 0;
-          FLYDSL_RETURN_IF_ERROR(choose(library, problem.key, *target, &entry));
-          describe_kernel(library, entry, filled);
-          return Status();
+          return query_problem<Problem>(library, given, prepare, filled);
         });
   }
 
@@ -158,11 +149,7 @@ struct Calls {
   }
 
   static Status prefetch(flydsl_aot_handle *handle, const Caller *caller) {
-    Caller params;
-    Problem problem;
-    FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
-    FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-    return problem.empty ? Status() : flydsl::prefetch(handle, problem.key, Operator::kContract);
+    return prefetch_problem<Problem>(handle, caller, prepare, Operator::kContract);
   }
 
   static Status call(flydsl_aot_handle *handle, const Caller *caller, void *stream) {
