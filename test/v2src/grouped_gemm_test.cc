@@ -8,7 +8,7 @@
 #include "flydsl_aot_generated/abi.h"
 #include "flydsl_aot_generated/grouped_gemm_kernarg.h"
 #include "test/src/archive/archive_fixture.h"
-#include "test/src/device/fake_hip.h"
+#include "test/v2src/one_kernel_fixture.h"
 
 namespace flydsl::test {
 namespace {
@@ -87,60 +87,15 @@ archive::ArchiveSpec spec_of_archive() {
   return spec;
 }
 
-class GroupedGemmTest : public ::testing::Test {
+using GroupedGemmTestBase = OneKernelTest<Params, Kernarg, &flydsl_aot::Library::grouped_gemm, &flydsl_aot::Library::grouped_gemm_query>;
+class GroupedGemmTest : public GroupedGemmTestBase {
  protected:
-  void SetUp() override {
-    fake_ = open_fake_hip(FAKE_HIP7);
-    ASSERT_NE(fake_, nullptr);
-    fake_->reset();
-    write_bytes(archive_path_, build_or_die(spec_of_archive()));
-    auto options = flydsl_aot::open_options();
-    options.device = FLYDSL_AOT_DEVICE_HIP;
-    options.device_library = FAKE_HIP7;
-    options.archive_path = archive_path_.c_str();
-    const auto status = flydsl_aot::Library::open(options, &library_);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-
-  // The call's only kernel, as the query names it, too; "" if there is none.
-  std::string kernel_of(const Params &params) {
-    const int before = fake_->launches;
-    flydsl_aot_query_result result;
-    const auto asked = library_.grouped_gemm_query(params, &result);
-    EXPECT_TRUE(asked.ok()) << asked.message();
-    EXPECT_EQ(result.workspace_bytes, 0u);
-    const auto status = library_.grouped_gemm(params, nullptr);
-    EXPECT_TRUE(status.ok()) << status.message();
-    if (fake_->launches == before) return result.kernel;
-    EXPECT_EQ(fake_->launches, before + 1);
-    EXPECT_EQ(std::string(result.kernel) + "_symbol", fake_->last_launch.symbol);
-    return std::string(result.kernel).substr(std::string("grouped_").size());
-  }
-  Kernarg kernarg() const {
-    Kernarg result{};
-    EXPECT_EQ(fake_->last_launch.kernarg_bytes, sizeof result);
-    std::memcpy(&result, fake_->last_launch.kernarg, sizeof result);
-    return result;
-  }
+  archive::ArchiveSpec spec() const override { return spec_of_archive(); }
+  std::string kernel_of(const Params &params) { return GroupedGemmTestBase::kernel_of(params, "grouped_"); }
   void expect_refused(const std::function<void(Params &)> &change, flydsl_aot_status status,
                       const std::string &message) {
-    Params params = forward();
-    change(params);
-    const int before = fake_->launches;
-    const auto refused = library_.grouped_gemm(params, nullptr);
-    EXPECT_EQ(refused.code(), status) << message;
-    EXPECT_NE(refused.message().find(message), std::string::npos) << refused.message();
-    EXPECT_EQ(fake_->launches, before) << message;
-    // A query looks at no pointer but for its alignment.
-    if (status == FLYDSL_AOT_INVALID_POINTER) return;
-    flydsl_aot_query_result result;
-    EXPECT_EQ(library_.grouped_gemm_query(params, &result).code(), status) << message;
+    GroupedGemmTestBase::expect_refused(forward(), change, status, message);
   }
-
-  FakeHip *fake_ = nullptr;
-  TempFolder folder_;
-  std::string archive_path_ = folder_.file("flydsl_aot.gfx950.fda");
-  flydsl_aot::Library library_;
 };
 
 TEST_F(GroupedGemmTest, RefusesWhatIsWrong) {
