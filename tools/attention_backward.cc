@@ -10,33 +10,17 @@
 namespace flydsl::tools {
 namespace {
 
-class AttentionBackwardProblem final : public Problem {
+using AttentionBackwardCalls =
+    ProblemOf<flydsl_aot_attention_backward_params, flydsl_aot_attention_backward_query,
+              flydsl_aot_attention_backward_explain, flydsl_aot_attention_backward_prefetch,
+              flydsl_aot_attention_backward>;
+
+class AttentionBackwardProblem final : public AttentionBackwardCalls {
  public:
-  flydsl_aot_attention_backward_params params{};
   flydsl_aot_tensor seed{}, offset{};
   int64_t batches = 0;
   std::vector<Sequences> sequences;
 
-  AttentionBackwardProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_backward_query(handle, &all, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_backward_explain(handle, &all, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_backward(handle, &all, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
   // Of the five products over the pairs of query and key that mask and lengths leave, those that the wanted
   // gradients need: q k and dout v, then one for each of dq, dk and dv. All of them are 2.5 times the forward call's, as
   // the published figures count (the second and third computation of a product is not counted).
@@ -76,7 +60,7 @@ class AttentionBackwardProblem final : public Problem {
   }
 
  private:
-  flydsl_aot_attention_backward_params complete() const {
+  flydsl_aot_attention_backward_params complete() const override {
     flydsl_aot_attention_backward_params all = params;
     all.dropout_seed_device = number_at(seed, 8);
     all.dropout_offset_device = number_at(offset, 16);

@@ -9,30 +9,13 @@
 namespace flydsl::tools {
 namespace {
 
-class AttentionDecodeProblem final : public Problem {
+using AttentionDecodeCalls =
+    ProblemOf<flydsl_aot_attention_decode_params, flydsl_aot_attention_decode_query,
+              flydsl_aot_attention_decode_explain, flydsl_aot_attention_decode_prefetch,
+              flydsl_aot_attention_decode>;
+
+class AttentionDecodeProblem final : public AttentionDecodeCalls {
  public:
-  flydsl_aot_attention_decode_params params{};
-
-  AttentionDecodeProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_decode_query(handle, &all, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_decode_explain(handle, &all, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_decode(handle, &all, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
   // Two products over the pairs of query and key that mask and lengths leave.
   double flops() const override {
     const int64_t rows = params.q.sizes[2];
@@ -69,7 +52,7 @@ class AttentionDecodeProblem final : public Problem {
   bool v_in_k = false;
 
  private:
-  flydsl_aot_attention_decode_params complete() const {
+  flydsl_aot_attention_decode_params complete() const override {
     flydsl_aot_attention_decode_params all = params;
     // A query compares the two and reads neither: any address stands for keys that are not there.
     if (v_in_k && !all.k.data) all.k.data = reinterpret_cast<void *>(uintptr_t{4096});

@@ -8,34 +8,18 @@
 namespace flydsl::tools {
 namespace {
 
-class AttentionForwardProblem final : public Problem {
+using AttentionForwardCalls =
+    ProblemOf<flydsl_aot_attention_forward_params, flydsl_aot_attention_forward_query,
+              flydsl_aot_attention_forward_explain, flydsl_aot_attention_forward_prefetch,
+              flydsl_aot_attention_forward>;
+
+class AttentionForwardProblem final : public AttentionForwardCalls {
  public:
-  flydsl_aot_attention_forward_params params{};
   flydsl_aot_tensor seed{}, offset{}, seed_out{}, offset_out{};
   int64_t batches = 0, longest_k = 0;
   std::vector<int64_t> lengths_k;  // of each sequence, if they are told
   std::vector<Sequences> sequences;
 
-  AttentionForwardProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_forward_query(handle, &all, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_forward_explain(handle, &all, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    const auto all = complete();
-    return flydsl_aot_attention_forward(handle, &all, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
   // Two products over the pairs of query and key that mask and lengths leave, as the published figures count
   // them (a causal mask halves the work); softmax is not counted.
   double flops() const override {
@@ -74,7 +58,7 @@ class AttentionForwardProblem final : public Problem {
   }
 
  private:
-  flydsl_aot_attention_forward_params complete() const {
+  flydsl_aot_attention_forward_params complete() const override {
     flydsl_aot_attention_forward_params all = params;
     all.dropout_seed_device = number_at(seed, 8);
     all.dropout_offset_device = number_at(offset, 16);

@@ -16,28 +16,13 @@ void transpose(flydsl_aot_tensor *tensor) {
   std::swap(tensor->strides[last], tensor->strides[last - 1]);
 }
 
-class GemmProblem final : public Problem {
+using GemmCalls = ProblemOf<flydsl_aot_gemm_params, flydsl_aot_gemm_query, flydsl_aot_gemm_explain,
+                            flydsl_aot_gemm_prefetch, flydsl_aot_gemm>;
+
+class GemmProblem final : public GemmCalls {
  public:
-  flydsl_aot_gemm_params params{};
   bool transpose_a = false, transpose_b = false;
 
-  GemmProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return flydsl_aot_gemm_query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return flydsl_aot_gemm_explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_gemm(handle, &params, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
   // Products and their sums.
   double flops() const override {
     double elements = 2.0 * static_cast<double>(params.a.sizes[params.a.rank - 1]);

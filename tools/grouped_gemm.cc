@@ -10,29 +10,14 @@
 namespace flydsl::tools {
 namespace {
 
-class GroupedGemmProblem final : public Problem {
+using GroupedGemmCalls = ProblemOf<flydsl_aot_grouped_gemm_params, flydsl_aot_grouped_gemm_query,
+                                   flydsl_aot_grouped_gemm_explain,
+                                   flydsl_aot_grouped_gemm_prefetch, flydsl_aot_grouped_gemm>;
+
+class GroupedGemmProblem final : public GroupedGemmCalls {
  public:
-  flydsl_aot_grouped_gemm_params params{};
   std::vector<int64_t> offsets;  // if they are told
   std::string a_order, b_order, d_order;
-
-  GroupedGemmProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return flydsl_aot_grouped_gemm_query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return flydsl_aot_grouped_gemm_explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_grouped_gemm(handle, &params, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
 
   bool shares_rows() const { return params.a.rank == 2 && params.b.rank == 3; }
   bool shares_columns() const { return params.a.rank == 3 && params.b.rank == 2; }

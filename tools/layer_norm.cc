@@ -11,6 +11,7 @@ struct Api {
   static constexpr float kDefaultEps = FLYDSL_AOT_LAYER_NORM_DEFAULT_EPS;
   static constexpr auto *query = flydsl_aot_layer_norm_query;
   static constexpr auto *explain = flydsl_aot_layer_norm_explain;
+  static constexpr auto *prefetch = flydsl_aot_layer_norm_prefetch;
   static constexpr auto *call = flydsl_aot_layer_norm;
 };
 

@@ -9,24 +9,12 @@
 namespace flydsl::tools {
 namespace {
 
-class MxQuantiseProblem final : public Problem {
+using MxQuantiseCalls = ProblemOf<flydsl_aot_mx_quantise_params, flydsl_aot_mx_quantise_query,
+                                  flydsl_aot_mx_quantise_explain, flydsl_aot_mx_quantise_prefetch,
+                                  flydsl_aot_mx_quantise>;
+
+class MxQuantiseProblem final : public MxQuantiseCalls {
  public:
-  flydsl_aot_mx_quantise_params params{};
-
-  MxQuantiseProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return flydsl_aot_mx_quantise_query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return flydsl_aot_mx_quantise_explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_mx_quantise(handle, &params, nullptr);
-  }
-  void set_workspace(void *, uint64_t) override {}
   // A comparison and a product an element.
   double flops() const override {
     double elements = 2;

@@ -10,26 +10,13 @@
 
 namespace flydsl::tools {
 
-// `Api` has Params, kCentred (bias in, mean out), the functions query, explain and call, and kDefaultEps.
+// `Api` has Params, kCentred (bias in, mean out), the functions query, explain, prefetch and call, and kDefaultEps.
 template <class Api>
-class NormProblem final : public Problem {
+class NormProblem final
+    : public ProblemOf<typename Api::Params, Api::query, Api::explain, Api::prefetch, Api::call> {
  public:
-  typename Api::Params params{};
+  using ProblemOf<typename Api::Params, Api::query, Api::explain, Api::prefetch, Api::call>::params;
 
-  NormProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return Api::query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return Api::explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return Api::call(handle, &params, nullptr);
-  }
-  void set_workspace(void *, uint64_t) override {}
   // A square, its sum and two products an element; of deviations three more sums.
   double flops() const override {
     double elements = Api::kCentred ? 7 : 4;

@@ -40,7 +40,9 @@ class Problem {
                                   flydsl_aot_query_result *result) const = 0;
   virtual flydsl_aot_status explain(flydsl_aot_handle *handle,
                                     flydsl_aot_candidate_callback callback, void *user) const = 0;
-  virtual flydsl_aot_status launch(flydsl_aot_handle *handle) const = 0;  // on the null stream
+  // Loads the kernels that `launch` needs.
+  virtual flydsl_aot_status prefetch(flydsl_aot_handle *handle) const = 0;
+  virtual flydsl_aot_status launch(flydsl_aot_handle *handle, void *stream = nullptr) const = 0;
   virtual void set_workspace(void *data, uint64_t bytes) = 0;
   // Multiplications and additions of the definition: what a benchmark divides by the time.
   virtual double flops() const = 0;
@@ -51,6 +53,44 @@ class Problem {
   std::vector<BoundTensor> inputs;
   std::vector<BoundTensor> outputs;   // only those that are wanted
   std::vector<std::string> settings;  // every parameter as used, "name = value", defaults marked
+};
+
+// A problem of the operator that has these parameters and functions.
+template <class OperatorParams, auto kQuery, auto kExplain, auto kPrefetch, auto kCall>
+class ProblemOf : public Problem {
+ public:
+  OperatorParams params{};
+
+  ProblemOf() { params.struct_size = sizeof params; }
+
+  flydsl_aot_status query(flydsl_aot_handle *handle,
+                          flydsl_aot_query_result *result) const override {
+    const OperatorParams all = complete();
+    return kQuery(handle, &all, result);
+  }
+  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
+                            void *user) const override {
+    const OperatorParams all = complete();
+    return kExplain(handle, &all, callback, user);
+  }
+  flydsl_aot_status prefetch(flydsl_aot_handle *handle) const override {
+    const OperatorParams all = complete();
+    return kPrefetch(handle, &all);
+  }
+  flydsl_aot_status launch(flydsl_aot_handle *handle, void *stream) const override {
+    const OperatorParams all = complete();
+    return kCall(handle, &all, stream);
+  }
+  void set_workspace([[maybe_unused]] void *data, [[maybe_unused]] uint64_t bytes) override {
+    if constexpr (requires { params.workspace; }) {
+      params.workspace = data;
+      params.workspace_bytes = bytes;
+    }
+  }
+
+ protected:
+  // The parameters as the functions are given them.
+  virtual OperatorParams complete() const { return params; }
 };
 
 // What an input holds that is given by its shape (tools/input_data.cc).

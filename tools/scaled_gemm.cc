@@ -9,28 +9,12 @@
 namespace flydsl::tools {
 namespace {
 
-class ScaledGemmProblem final : public Problem {
+using ScaledGemmCalls = ProblemOf<flydsl_aot_scaled_gemm_params, flydsl_aot_scaled_gemm_query,
+                                  flydsl_aot_scaled_gemm_explain, flydsl_aot_scaled_gemm_prefetch,
+                                  flydsl_aot_scaled_gemm>;
+
+class ScaledGemmProblem final : public ScaledGemmCalls {
  public:
-  flydsl_aot_scaled_gemm_params params{};
-
-  ScaledGemmProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return flydsl_aot_scaled_gemm_query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return flydsl_aot_scaled_gemm_explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_scaled_gemm(handle, &params, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
-
   int64_t m() const { return params.a.sizes[params.a.rank - 2]; }
   int64_t n() const { return params.b.sizes[params.b.rank - 1]; }
   int64_t k() const { return params.a.sizes[params.a.rank - 1]; }

@@ -7,27 +7,11 @@
 namespace flydsl::tools {
 namespace {
 
-class TopkProblem final : public Problem {
+using TopkCalls = ProblemOf<flydsl_aot_topk_params, flydsl_aot_topk_query, flydsl_aot_topk_explain,
+                            flydsl_aot_topk_prefetch, flydsl_aot_topk>;
+
+class TopkProblem final : public TopkCalls {
  public:
-  flydsl_aot_topk_params params{};
-
-  TopkProblem() { params.struct_size = sizeof params; }
-
-  flydsl_aot_status query(flydsl_aot_handle *handle,
-                          flydsl_aot_query_result *result) const override {
-    return flydsl_aot_topk_query(handle, &params, result);
-  }
-  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
-                            void *user) const override {
-    return flydsl_aot_topk_explain(handle, &params, callback, user);
-  }
-  flydsl_aot_status launch(flydsl_aot_handle *handle) const override {
-    return flydsl_aot_topk(handle, &params, nullptr);
-  }
-  void set_workspace(void *data, uint64_t bytes) override {
-    params.workspace = data;
-    params.workspace_bytes = bytes;
-  }
   // A comparison an element.
   double flops() const override {
     double elements = 1;
