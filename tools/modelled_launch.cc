@@ -65,7 +65,8 @@ Json model_launch(const LibraryHandle &library, const EmulatorLibrary &emulator,
 
   const std::string data = upload_inputs(library, bound);
 
-  if (set_timing("sample") != 0) throw ToolError(kExitFailure, last_error());
+  if (set_timing(problem.launches_depend_on_data() ? "full" : "sample") != 0)
+    throw ToolError(kExitFailure, last_error());
   const uint64_t launched_before = launch_count();
   check(problem.launch(library.get()), bound.op->name);
   check(flydsl_aot_device_synchronize(library.get()), bound.op->name);

@@ -44,6 +44,9 @@ class Problem {
   virtual flydsl_aot_status prefetch(flydsl_aot_handle *handle) const = 0;
   virtual flydsl_aot_status launch(flydsl_aot_handle *handle, void *stream = nullptr) const = 0;
   virtual void set_workspace(void *data, uint64_t bytes) = 0;
+  // Whether a later launch of the call takes addresses or counts from what an earlier one wrote: a model of it then has to run
+  // all of that one's work-groups.
+  virtual bool launches_depend_on_data() const { return false; }
   // Multiplications and additions of the definition: what a benchmark divides by the time.
   virtual double flops() const = 0;
   // Names and values that describe the problem to those who launch other kernels on it

@@ -12,6 +12,8 @@ using TopkCalls = ProblemOf<flydsl_aot_topk_params, flydsl_aot_topk_query, flyds
 
 class TopkProblem final : public TopkCalls {
  public:
+  // What the parts of a row left is counted and sorted by a second launch.
+  bool launches_depend_on_data() const override { return true; }
   // A comparison an element.
   double flops() const override {
     double elements = 1;

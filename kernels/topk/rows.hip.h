@@ -57,7 +57,13 @@ class TopkRow {
   }
   FLYDSL_DEVICE u32 order(u32 index) const { return order_of<Element>(bits(index), args_->flip); }
 
-  // The result number `rank` is the element `index`, whose bits these are.
+  // The result number `rank`. (A candidate from a workspace that another call wrote to is wrong, but stays in the row.)
+  FLYDSL_DEVICE void store(u32 rank, Candidate candidate) const {
+    const u32 last = args_->length - 1, index = index_of(candidate);
+    const u32 within = index < last ? index : last;
+    store(rank, within, bits(within));
+  }
+  // The same of the element `index`, whose bits these are.
   FLYDSL_DEVICE void store(u32 rank, u32 index, u32 element) const {
     const auto to = values_ + static_cast<i64>(u64{rank}) * args_->values_stride_k;
     if constexpr (kBytes == 2)

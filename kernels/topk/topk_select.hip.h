@@ -16,8 +16,9 @@ namespace flydsl::kernels {
 constexpr u32 kTopkThreads = 1024;
 constexpr u32 kDigitBits = 11, kBins = 1u << kDigitBits;
 constexpr u32 kSortedInLds = 4096;
-constexpr u32 kMostBounded = 64;    // of K: what reaches the bound of more takes longer to sort than to select from
-constexpr u32 kCounted = 384;      // as many candidates are ranked by counting, more by sorting
+constexpr u32 kMostBounded =
+    64;  // of K: what reaches the bound of more takes longer to sort than to select from
+constexpr u32 kCounted = 384;  // as many candidates are ranked by counting, more by sorting
 
 // use(i, load(i)) for the thread's share of i below `count`, several loads on their way at once.
 template <class Load, class Use>
@@ -162,13 +163,16 @@ class Selector {
     return u64{digit << shift} << 32;
   }
 
-  // Puts the candidates from `least` on into put(slot, candidate), in any order, and counts them.
+  // Puts the candidates from `least` on into put(slot, candidate), in any order, and counts them. Slots from `most` on are left
+  // out: there are none unless two candidates are equal, as where another call has the same workspace.
   template <class Source, class Put>
-  FLYDSL_DEVICE u32 collect(const Source &source, Candidate least, Put put) {
+  FLYDSL_DEVICE u32 collect(const Source &source, Candidate least, u32 most, Put put) {
     if (thread_index() == 0) memory_->slots = 0;
     group_barrier();
     source.for_each([&](Candidate candidate) FLYDSL_INLINED {
-      if (candidate >= least) put(atomic_add(&memory_->slots, 1), candidate);
+      if (candidate < least) return;
+      const u32 slot = atomic_add(&memory_->slots, 1);
+      if (slot < most) put(slot, candidate);
     });
     group_barrier_of_memory();
     return wave_uniform(memory_->slots);
@@ -236,17 +240,16 @@ FLYDSL_DEVICE bool select_by_bound(TopkArguments args, const Source &source,
                                    u32 order_bits, lds_ptr<SelectMemory> memory) {
   Selector selector(memory);
   const Candidate bound = selector.bound_of_best(source, k, order_bits);
-  const u32 count =
-      selector.collect(source, bound, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
-        if (slot < kSortedInLds) memory->sorted[slot] = candidate;
-      });
+  const u32 count = selector.collect(source, bound, kSortedInLds,
+                                     [&](u32 slot, Candidate candidate)
+                                         FLYDSL_INLINED { memory->sorted[slot] = candidate; });
   if (count > kSortedInLds) return false;
   const auto workspace = (global_ptr<Candidate>)args->workspace + number * args->row_candidates;
   const auto put = [&](u32 rank, Candidate candidate) FLYDSL_INLINED {
     if (args->leaves_candidates)
       workspace[part * args->k + rank] = candidate;
     else
-      row.store(rank, index_of(candidate), row.bits(index_of(candidate)));
+      row.store(rank, candidate);
   };
   if (count <= kCounted) {
     if (thread_index() < count) {
@@ -279,25 +282,25 @@ FLYDSL_DEVICE void select_from(TopkArguments args, const Source &source,
   const u64 owner = args->leaves_candidates ? number : group_index();
   const auto workspace = (global_ptr<Candidate>)args->workspace + owner * args->row_candidates;
   if (args->leaves_candidates) {
-    selector.collect(source, least, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
+    selector.collect(source, least, k, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
       workspace[part * args->k + slot] = candidate;
     });
     return;
   }
   if (k <= kSortedInLds) {
-    selector.collect(source, least, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
+    selector.collect(source, least, k, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
       memory->sorted[slot] = candidate;
     });
     sort_candidates(&memory->sorted[0], k, group_barrier);
     for (u32 rank = thread_index(); rank < k; rank += kTopkThreads)
-      row.store(rank, index_of(memory->sorted[rank]), row.bits(index_of(memory->sorted[rank])));
+      row.store(rank, memory->sorted[rank]);
   } else {
-    selector.collect(source, least, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
+    selector.collect(source, least, k, [&](u32 slot, Candidate candidate) FLYDSL_INLINED {
       workspace[slot] = candidate;
     });
     sort_candidates(workspace, k, group_barrier_of_memory);
     for (u32 rank = thread_index(); rank < k; rank += kTopkThreads)
-      row.store(rank, index_of(workspace[rank]), row.bits(index_of(workspace[rank])));
+      row.store(rank, workspace[rank]);
   }
   group_barrier();
 }

@@ -40,6 +40,23 @@ class ModelLaunchesTest(ToolTest):
         for key in ("kernel", "grid", "utilisation", "stalls"):
             self.assertEqual(report[key], longest[key])
 
+    def test_second_launch_that_reads_the_first(self):
+        # It takes its counts from what all parts of the row left: in mode `sample` most of them had left nothing.
+        result = self.tool("bench", "topk", "--device=emulator", "--json", "--set=x=1x262144", "--set=k=3", "--set=dtype=fp32")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        report = json.loads(result.stdout)
+        parts, rest = report["launches"]
+        self.assertRegex(parts["kernel"], "^topk_fp32_select_registers")
+        self.assertRegex(rest["kernel"], "^topk_fp32_select_candidates")
+        self.assertEqual(parts["grid"][0], 32)
+
+    def test_kernel_whose_candidates_are_incomplete(self):
+        # The same sequence with only some work-groups of the first launch run: wrong candidates, but nothing past the end of LDS.
+        result = self.tool("run", "topk", "--device=emulator", "--set=x=1x262144", "--set=k=3", "--set=dtype=fp32",
+                           f"--out=values={self.folder}/v.npy", f"--out=indices={self.folder}/i.npy",
+                           FLYDSL_EMU_TIMING=str(self.folder / "lines"), FLYDSL_EMU_TIMING_MODE="sample")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+
     def test_one_launch_has_no_list(self):
         shapes = [f"--set={name}=1x1x128x64" for name in "qkv"]
         result = self.tool("bench", "attention_forward", "--device=emulator", "--json", *shapes)
