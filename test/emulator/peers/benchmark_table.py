@@ -76,9 +76,9 @@ def columns(operator, case):
             f"{100 * cache_bytes(our['problem'], 'v_in_k' in case.settings) / seconds / HBM_BYTES_PER_S:.0f} %",)
     if operator not in PRODUCTS:
         return ("TFLOP/s",), lambda our, seconds: (f"{our['problem_flops'] / seconds * 1e-12:.0f}",)
-    return ("TFLOP/s", "of MFMA", "of 8 TB/s"), lambda our, seconds: (
+    return ("TFLOP/s", "of MFMA", "TB/s, of 8"), lambda our, seconds: (
         f"{our['problem_flops'] / seconds * 1e-12:.0f}", f"{our['problem_flops'] / seconds / MFMA_FLOPS_PER_S[case.bits]:.2f}",
-        f"{case.bytes / seconds / HBM_BYTES_PER_S:.2f}")
+        f"{case.bytes / seconds * 1e-12:.1f}, {case.bytes / seconds / HBM_BYTES_PER_S:.2f}")
 
 
 def us(seconds):
@@ -95,6 +95,10 @@ def table(operator, cases, runs):
     head = ["problem", "kernel"] + [column for h in HYPOTHESES for column in
                                     (f"{h}: us", *columns(operator, cases[0])[0], *(TITLES[name] for name in peers))]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for case in cases:  # whose fastest configurations the others try
+        if case.swept and "refused" not in (our := runs.our(operator, case)):
+            for name in peers:
+                runs.peer(operator, case, name, our["problem"])
     ratios, hashes, choices = {name: {h: [] for h in HYPOTHESES} for name in peers}, set(), {name: set() for name in peers}
     for case in cases:
         our = runs.our(operator, case)

@@ -8,7 +8,7 @@ With --op: a line for each peer, in their order: "peer", then either "refused" (
 "seconds", "constants_hash" and "launches", what the model says about each launch; where a peer chooses among compiled configurations,
 "configurations" has the seconds of all, fastest first; those of kernels that are launched one after the other are chosen one by one, and named together in
 "kernel". "lds_hypotheses" has, for each, the seconds and the kernel of the configuration that is
-fastest under it, "leaders" the four fastest under each.
+fastest under it, "leaders" the fastest few under each.
 With --calibration: a line for each case of modelled/cases.py: "name", "published" and "modelled" in TFLOP/s, "fitted", "error", ...
 Exit status: 0; 1 a launch failed; 2 usage; 3 the objects are not in DIR, 77 skipped (FLYDSL_AOT_SKIP_PEERS=1).
 """
@@ -25,7 +25,6 @@ from modelled.families import families
 
 PEERS = ("aiter", "triton", "flydsl")
 OBJECTS_MISSING = 3
-LEADERS = 4
 
 
 def require(objects, families):
@@ -44,6 +43,7 @@ def parse():
     parser.add_argument("--peers", default="")
     parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--only", default="", help="regular expression on the names of cases, or of configurations")
+    parser.add_argument("--leaders", type=int, default=4, help="how many configurations to name as the fastest under each hypothesis")
     parser.add_argument("--constants", default=os.environ.get("FLYDSL_EMU_TIMING_CONSTANTS"), help="file of changes to the model's constants")
     parser.add_argument("--save", help="folder for traces that flydsl_timing_replay reads")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="problems at a time")
@@ -101,7 +101,7 @@ def model_peer(session, pool, options, peer):
         kernel, whole = together(stages, seconds)
         answer["lds_hypotheses"][hypothesis] = dict(seconds=seconds(whole), kernel=kernel)
         for outcomes in stages:
-            leaders.update(sorted(outcomes, key=lambda name, outcomes=outcomes: seconds(outcomes[name]))[:LEADERS])
+            leaders.update(sorted(outcomes, key=lambda name, outcomes=outcomes: seconds(outcomes[name]))[:options.leaders])
     answer["leaders"] = sorted(leaders)
     if sum(map(len, parts)) > 1:
         ranked = [(name, outcomes[name]["seconds"]) for outcomes in stages for name in sorted(outcomes, key=lambda name: outcomes[name]["seconds"])]

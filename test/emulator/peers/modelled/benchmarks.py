@@ -12,6 +12,7 @@ from modelled import product_cases
 from modelled.families import PRODUCTS, families
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
+LEADERS, LEADERS_OF_SWEPT = 4, 12  # under each hypothesis: of the first problem of a kind; of each that says `sweep=all`
 UNSUPPORTED = 3  # exit status of flydsl-aot
 HYPOTHESES = ("256", "128")  # LDS bytes a clock
 # A peer of the table: the peer of timing.py, and which of its configurations.
@@ -51,6 +52,11 @@ class Case:
         if self.operator in PRODUCTS:
             return product_cases.kind(self.words)
         return tuple(sorted((name, value if name in ("causal", "dtype", "kv_dtype", "bias_dtype") else "") for name, value in self.settings.items()))
+
+    @property
+    def swept(self):
+        """Whether every configuration is tried, and the fastest ones then on the section's others of this kind."""
+        return self.words.get("sweep") == "all"
 
     @property
     def title(self):
@@ -130,12 +136,13 @@ class Runs:
         """`problem`: as our() found it. The configurations that are tried: see the top of a list of cases."""
         peer, only = PEERS[name]
         group = (case.section, name, case.kind)
-        if group in self.leaders and not self.everywhere and operator != "attention_decode":
-            only = f"^({'|'.join(re.escape(leader) for leader in self.leaders[group])})$"
+        if group in self.leaders and not case.swept and not self.everywhere and operator != "attention_decode":
+            only = f"^({'|'.join(re.escape(leader) for leader in sorted(self.leaders[group]))})$"
+        leaders = LEADERS_OF_SWEPT if case.swept else LEADERS
 
         def run():
             command = [sys.executable, HERE / "timing.py", "--library", self.emulator, "--objects", self.objects, "--op", operator, "--peers", peer,
-                       "--only", only, "--jobs", str(self.jobs), *(part for n, v in problem.items() for part in ("--problem", f"{n}={v}"))]
+                       "--only", only, "--leaders", str(leaders), "--jobs", str(self.jobs), *(part for n, v in problem.items() for part in ("--problem", f"{n}={v}"))]
             done = subprocess.run(command, capture_output=True, text=True, env=os.environ | dict(FLYDSL_EMU_THREADS="1"))
             if done.returncode:
                 sys.exit(f"{case.text}: {name}: {done.stderr}")
@@ -145,6 +152,6 @@ class Runs:
 
         stamps = [self.objects / f"{family}{which}.stamp" for family in families(operator, peer, problem) for which in ("", "_sweep")]
         found = self._kept(("theirs", digest(self.emulator, *stamps), operator, case.text, name, hashlib.sha256(only.encode()).hexdigest()[:8]), run)
-        if "configurations" in found and group not in self.leaders:
-            self.leaders[group] = found["leaders"]
+        if "configurations" in found and (case.swept or group not in self.leaders):
+            self.leaders.setdefault(group, set()).update(found["leaders"])
         return found

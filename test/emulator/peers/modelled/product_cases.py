@@ -2,6 +2,7 @@
 where the sizes come from, and
 gemm          layout=nt (B lies as (n, k)) or nn, d_dtype
 scaled_gemm   dtype=e4m3 or e2m1 of both operands, scales=plain or shuffled
+gemm          sweep=all: every configuration of a peer is tried, sweep=leaders: those of the section's swept problems that were fastest there
 grouped_gemm  groups=8 (of equal sizes, or with unlike=SEED of sizes drawn from a gamma distribution of shape 2) or offsets=70,70,200, b_order=kn or nk
 """
 import random
@@ -48,9 +49,9 @@ def settings(operator, words):
 
 
 def kind(words):
-    """Large products share the fastest configurations, others have their own."""
-    other = tuple(sorted(item for item in words.items() if item[0] not in ("m", "n", "k", "for")))
-    return other if min(sizes(words)) >= 4096 else (*other, *sizes(words))
+    """Large products, and those that say so, share the fastest configurations; others have their own."""
+    other = tuple(sorted(item for item in words.items() if item[0] not in ("m", "n", "k", "for", "sweep")))
+    return other if min(sizes(words)) >= 4096 or "sweep" in words else (*other, *sizes(words))
 
 
 def title(words):
