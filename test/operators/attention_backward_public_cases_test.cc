@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "test/support/attention_backward_case.h"
+#include "test/support/library.h"
 #include "test/support/seed.h"
+#include "tools/verify/attention_forward_call.h"
 #include "tools/verify/float16.h"
+#include "tools/verify/gemm_verify.h"
 
 namespace flydsl::test {
 namespace {
@@ -274,6 +278,72 @@ TEST(AttentionBackwardPublicCases, flash_attention_2896_padded_head_sizes) {
       }
     }
   }
+}
+
+// ROCm/FlyDSL#317, #629, ROCm/aiter#4840, pytorch/pytorch#190903: forward, backward and matrix products in turn, from one handle:
+// each gives the bits that it gives as the first call of a handle, in whatever order.
+TEST(AttentionBackwardPublicCases, flydsl_317_order_of_calls_does_not_matter) {
+  using Bits = std::vector<uint32_t>;
+  std::vector<std::pair<std::string, std::function<Bits(flydsl_aot_handle *)>>> calls;
+  const auto add_attention = [&](const std::string &line) {
+    const PreparedBackward p("case " + line);
+    calls.emplace_back("forward " + line, [p](flydsl_aot_handle *handle) {
+      const AttentionResult result = call_attention_forward(handle, p.problem.forward);
+      EXPECT_EQ(result.status, FLYDSL_AOT_OK) << result.message;
+      Bits bits(result.out.begin(), result.out.end());
+      for (const float lse : result.lse) bits.push_back(std::bit_cast<uint32_t>(lse));
+      return bits;
+    });
+    calls.emplace_back("backward " + line, [p](flydsl_aot_handle *handle) {
+      const BackwardResult result = call_attention_backward(handle, p.problem, p.forward);
+      EXPECT_EQ(result.status, FLYDSL_AOT_OK) << result.message;
+      EXPECT_EQ(result.stray_write, "");
+      Bits bits;
+      for (const auto &gradient : result.bits)
+        bits.insert(bits.end(), gradient.begin(), gradient.end());
+      return bits;
+    });
+  };
+  const auto add_gemm = [&](const std::string &line) {
+    const GemmSpec spec = parse_gemm_spec("case m=100 n=136 " + line);
+    calls.emplace_back("gemm " + line, [spec](flydsl_aot_handle *handle) {
+      const GemmResult result = call_gemm(handle, spec, gemm_numbers(spec));
+      EXPECT_EQ(result.status, FLYDSL_AOT_OK) << result.message;
+      return Bits(result.d.bits.begin(), result.d.bits.end());
+    });
+  };
+  const char *const gemm_k[] = {"k=64", "k=72", "k=33"};
+  size_t number = 0;
+  for (const int length : {255, 256, 257, 383, 384, 385, 511, 512, 513, 640}) {
+    add_attention("hq=2 hkv=2 d=128 mask=causal:top-left sq=" + std::to_string(length));
+    add_gemm(std::string(gemm_k[number % 3]) + (number % 2 ? "" : " bias_n=normal"));
+    ++number;
+  }
+  for (const char *heads : {"hq=8 hkv=8", "hq=16 hkv=16", "hq=4 hkv=1"})
+    add_attention(std::string("sq=130 d=128 ") + heads);
+  for (const char *change :
+       {"d=128 bias=fp32 dbias=fp32", "d=128 bias=same", "d=64", "d=128 dtype=fp16",
+        "d=128 q_place=pitch:8 k_place=pitch:8 dq_place=pitch:8",
+        "d=128 q_place=pitch:1 dout_place=pitch:1", "d=128 q_place=offset:4 dk_place=offset:4",
+        "d=128 k_place=offset:2 dq_place=offset:2", "d=128 v_place=offset:1 out_place=offset:1"})
+    add_attention(std::string("hq=2 hkv=2 sq=130 ") + change);
+  add_gemm("k=72 a_place=pitch:8");
+  add_gemm("k=72 a_place=pitch:1 b_place=offset:1");
+
+  std::vector<Bits> alone;
+  for (const auto &[name, call] : calls) {
+    SCOPED_TRACE(name);
+    flydsl_aot_handle *const fresh = open_emulator();
+    alone.push_back(call(fresh));
+    flydsl_aot_close(fresh);
+  }
+  flydsl_aot_handle *const shared = open_emulator();
+  const auto expect_as_alone = [&](size_t i) {
+    EXPECT_TRUE(calls[i].second(shared) == alone[i]) << calls[i].first;
+  };
+  for (size_t i = 0; i < calls.size(); ++i) expect_as_alone(i);
+  for (size_t i = calls.size(); i-- > 0;) expect_as_alone(i);
+  flydsl_aot_close(shared);
 }
 
 // Standard normal inputs: the relative error over all elements that the header states.
