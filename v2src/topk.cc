@@ -22,13 +22,14 @@ constexpr module::KernargContract kContract = {FLYDSL_AOT_TOPK_KERNARG_LAYOUT_ID
 
 // codegen/describe/topk.py
 enum Method : uint64_t { kFew, kRegisters, kMemory, kCandidates };
-#define FLYDSL_AOT_MOST_FEW(k, n) constexpr int64_t kMostFew = k, kMostOfFew = n;
+#define FLYDSL_AOT_MOST_FEW(k) constexpr int64_t kMostFew = k;
 FLYDSL_AOT_TOPK_MOST_FEW(FLYDSL_AOT_MOST_FEW)
 #undef FLYDSL_AOT_MOST_FEW
 #define FLYDSL_AOT_PART_LENGTH(n) constexpr int64_t kPartLength = n;
 FLYDSL_AOT_TOPK_PART_LENGTH(FLYDSL_AOT_PART_LENGTH)
 #undef FLYDSL_AOT_PART_LENGTH
 
+constexpr int64_t kShort = 2048, kLengthOfRows = 8;  // of N, for kFew
 constexpr int64_t kMostOfParts = 2048;  // of K: a part leaves at most a quarter of its elements
 constexpr int64_t kSortedInLds = 4096;  // kernels/topk/topk_select.hip.h
 constexpr uint64_t kGroupsInMemory =
@@ -188,7 +189,9 @@ void choose_method(const Params &params, Problem *problem) {
   const bool contiguous = walked_stride(params.x, problem->axis) == 1 || length == 1;
   problem->parts = 1;
   problem->row_candidates = k > kSortedInLds ? static_cast<uint64_t>(k) : 0;
-  if (contiguous && k <= kMostFew && length <= kMostOfFew) {
+  // A wave reads its row alone: where there are few rows for their length, more of them have to.
+  if (contiguous && k <= kMostFew &&
+      (length <= kShort || problem->rows.count >= static_cast<uint64_t>(length) / kLengthOfRows)) {
     problem->method = kFew;
     return;
   }

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 # them on: no product has archives of those.)
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250", "sm_90")
 
+
+def wave_size(arch):
+    return 64 if arch.startswith("gfx9") else 32
+
+
 REALS = {"bf16": 4, "fp16": 3, "fp32": 2}  # flydsl_aot_dtype
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 

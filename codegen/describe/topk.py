@@ -2,7 +2,7 @@
 
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator, Table
-from .rows import ARCHITECTURES
+from .rows import ARCHITECTURES, wave_size
 
 _ARGUMENTS = (
     Argument("const void *", "x"),
@@ -34,7 +34,8 @@ _KEY_FIELDS = (
 _ELEMENTS = {"bf16": 4, "fp16": 3, "fp32": 2, "int32": 20}  # flydsl_aot_dtype
 FEW, REGISTERS, MEMORY, CANDIDATES = range(4)
 _MOST_FEW = 32  # of K: a wave of any size has as many threads
-_OF_THREAD = {FEW: 16, REGISTERS: 8}  # elements
+_FEW_THREADS = 128
+_OF_THREAD = 8  # elements
 _SELECT_THREADS = 1024
 _LARGEST_ROW = (1 << 32) - 2
 _MOST_ROWS = 1 << 62
@@ -52,28 +53,27 @@ def _instance(dtype, name, header, entry, method, preference, align_bytes, threa
         block=(threads, 1, 1),
         tile=(teams, 0, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=3 if threads < 512 else 4,
+        waves_per_simd=4,
         seq_q=(1, most_k),
         seq_k=(1, most_n),
     )
 
 
-def _few(dtype):
-    for preference, (wide, (threads, team)) in enumerate(
-        (wide, shape) for wide in (True, False) for shape in ((256, 64), (256, 128), (256, 256), (512, 512), (1024, 1024))
-    ):
+def _few(dtype, arch):
+    """A wave a row."""
+    for preference, wide in enumerate((True, False)):
         yield _instance(
             dtype,
-            f"few_t{team}{'' if wide else '_narrow'}",
+            f"few{'' if wide else '_narrow'}",
             "topk_few",
-            f"topk_few<{dtype}, {threads}, {team}, {str(wide).lower()}>",
+            f"topk_few<{dtype}, {_FEW_THREADS}, {str(wide).lower()}>",
             FEW,
             preference,
             16 if wide else 1,
-            threads,
-            threads // team,
+            _FEW_THREADS,
+            _FEW_THREADS // wave_size(arch),
             _MOST_FEW,
-            team * _OF_THREAD[FEW],
+            _LARGEST_ROW,
         )
 
 
@@ -104,7 +104,7 @@ def _select(dtype):
 def _instances(arch):
     if arch not in ARCHITECTURES:
         return ()
-    return tuple(instance for dtype in _ELEMENTS for instances in (_few, _select) for instance in instances(dtype))
+    return tuple(instance for dtype in _ELEMENTS for instances in (_few(dtype, arch), _select(dtype)) for instance in instances)
 
 
 OPERATOR = Operator(
@@ -114,7 +114,7 @@ OPERATOR = Operator(
     key_fields=_KEY_FIELDS,
     instances=_instances,
     tables=(
-        Table("most_few", "X(K) up to which instances for few elements go, X(N).", ((_MOST_FEW, 1024 * _OF_THREAD[FEW]),)),
-        Table("part_length", "X(elements) of a part that a work-group holds in registers.", ((_SELECT_THREADS * _OF_THREAD[REGISTERS],),)),
+        Table("most_few", "X(K) up to which instances for few elements go.", ((_MOST_FEW,),)),
+        Table("part_length", "X(elements) of a part that a work-group holds in registers.", ((_SELECT_THREADS * _OF_THREAD,),)),
     ),
 )

@@ -8,9 +8,9 @@
  * - values holds the elements themselves, bit by bit: a NaN's payload and the sign of a zero are those of the element at
  *   the index beside it. Results are sorted, the best first, with `any_order` or without.
  * - Stream-ordered; no hidden synchronisation or allocation; can be captured into a graph after a prefetch.
- * - K up to 32 along a contiguous axis of N up to 16,384 takes one pass over memory. Longer axes are cut into parts of 8,192
- *   elements, so that few long rows use all compute units too; K above 2,048 there, and axes that are not contiguous, are read up
- *   to seven times, a row by one work-group. */
+ * - K up to 32 along a contiguous axis takes one pass over memory where there are many rows (from N / 8 on, or N is at most 2,048).
+ *   Longer rows are cut into parts of 8,192 elements, so that few long rows use all compute units too; K above 2,048 there, and
+ *   axes that are not contiguous, are read up to seven times, a row by one work-group. */
 #ifndef FLYDSL_AOT_TOPK_H
 #define FLYDSL_AOT_TOPK_H
 

@@ -27,9 +27,24 @@ FLYDSL_DEVICE u32 wave_uniform(u32 value) {
 FLYDSL_DEVICE u32 lane_bits(u32 value, u32 from) {
   return __nvvm_shfl_sync_idx_i32(~0u, value, from, kWaveSize - 1);
 }
+// The same, known to be one value, where `from` is.
+FLYDSL_DEVICE u32 uniform_lane_bits(u32 value, u32 from) {
+  return lane_bits(value, from);
+}
 // Bit l is lane l's predicate.
 FLYDSL_DEVICE u64 lanes_where(bool predicate) {
   return __nvvm_vote_ballot_sync(~0u, predicate);
+}
+FLYDSL_DEVICE u32 lane_index() {
+  return __nvvm_read_ptx_sreg_laneid();
+}
+// How many of these lanes come before this one.
+FLYDSL_DEVICE u32 lanes_before(u64 lanes) {
+  return static_cast<u32>(__builtin_popcount(static_cast<u32>(lanes) & ((1u << lane_index()) - 1)));
+}
+// LDS accesses of the wave before it are done before any after it starts.
+FLYDSL_DEVICE void wave_barrier() {
+  __nvvm_bar_warp_sync(~0u);
 }
 FLYDSL_DEVICE void group_barrier() {
   __syncthreads();
@@ -64,9 +79,26 @@ FLYDSL_DEVICE u32 wave_uniform(u32 value) {
 FLYDSL_DEVICE u32 lane_bits(u32 value, u32 from) {
   return __builtin_amdgcn_ds_bpermute(from * 4, value);
 }
+FLYDSL_DEVICE u32 uniform_lane_bits(u32 value, u32 from) {
+  return __builtin_amdgcn_readlane(value, from);
+}
 FLYDSL_DEVICE u64 lanes_where(bool predicate) {
   if constexpr (kWaveSize == 64) return __builtin_amdgcn_ballot_w64(predicate);
   return __builtin_amdgcn_ballot_w32(predicate);
+}
+FLYDSL_DEVICE u32 lanes_before(u64 lanes) {
+  const u32 low = __builtin_amdgcn_mbcnt_lo(static_cast<u32>(lanes), 0);
+  if constexpr (kWaveSize == 32) return low;
+  return __builtin_amdgcn_mbcnt_hi(static_cast<u32>(lanes >> 32), low);
+}
+FLYDSL_DEVICE u32 lane_index() {
+  return lanes_before(~u64{0});
+}
+// A wave's LDS accesses are done in their order: only the compiler has to be kept from changing it.
+FLYDSL_DEVICE void wave_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront", "local");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront", "local");
 }
 // The waits are spelled out: clang 22 loses those of a fence at the head of a loop whose end writes LDS (the emulator's check
 // of races finds it).
@@ -104,6 +136,12 @@ FLYDSL_DEVICE void group_barrier_of_memory() {
 }
 
 #endif
+
+FLYDSL_DEVICE u32 count_lanes(u64 lanes) {
+  if constexpr (kWaveSize == 32)
+    return static_cast<u32>(__builtin_popcount(static_cast<u32>(lanes)));
+  return static_cast<u32>(__builtin_popcountll(lanes));
+}
 
 // Instructions are not moved across it, to keep what is in registers small.
 FLYDSL_DEVICE void schedule_fence() {

@@ -1,139 +1,186 @@
-// TopK of few elements of rows that fit registers. Entry: topk_few().
+// TopK of few elements, one wave a row, whatever its length: one pass over memory. Entry: topk_few().
 //
-// The K-th largest of the maxima of 64 groups of threads bounds the K-th element from below. What reaches the bound, usually
-// little more than K elements, goes to LDS, where each counts those that are better: that is its rank. Where too many
-// reach it, as with equal elements, the best one is taken out K times.
+// The row comes a tile at a time, the next one on its way. The K-th largest of the maxima of 32 groups of lanes of the first tile is
+// reached by the K best of the row at least; later it is what K elements before are better than. What reaches it goes to LDS; when
+// there is much there, or a first tile has been seen, the K best of that are found by counting those that are better.
 #pragma once
 
-#include "common/atomics.hip.h"
 #include "common/row_tile.hip.h"
-#include "common/team.hip.h"
 #include "topk/rows.hip.h"
+#include "topk/screen.hip.h"
 
 namespace flydsl::kernels {
 
-constexpr u32 kGroups = 64;
+constexpr u32 kFewCandidates = 128;  // of a wave
 
-// How many of the groups' maxima come before number `own`: they are larger, or as large and earlier.
-FLYDSL_DEVICE u32 before(lds_ptr<const u32> maxima, u32 own) {
-  const u32 mine = maxima[own];
-  u32 count = 0;
-  own =
-      opaque(own);  // or the 64 comparisons with it would be made, and kept, before the rows' loop
-#pragma unroll
-  for (u32 other = 0; other < kGroups; other += 4) {
-    const u32x4 values = *(lds_ptr<const u32x4>)(maxima + other);
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) count += other + i < own ? values[i] >= mine : values[i] > mine;
-    if (other % 16 == 12) compiler_fence();
-  }
-  return count;
-}
+struct FewMemory {
+  Candidate candidates[2][kFewCandidates];
+  u32 elements[2][kFewCandidates];  // as they are in memory
+};
 
-template <class Element, u32 kThreads, u32 kTeam, bool kWide>
+template <class Element, bool kWide>
 class TopkFew {
  public:
-  static constexpr u32 kElements = 16;  // of a thread
+  using Tile = RowTile<Element, kWaveSize, 4, kWide>;
+  using Number = typename Screen<Element>::Number;
   static constexpr u32 kOfVector = kReals16<Element>;
-  using Tile = RowTile<Element, kTeam, kElements / kOfVector, kWide>;
-  static constexpr u32 kTeams = kThreads / kTeam;
-  static constexpr u32 kCandidates = 128;  // of a team
+  static constexpr u32 kElements = 4 * kOfVector;  // of a lane
+  static constexpr u32 kGroups = 32;               // K is at most that
+  static_assert(kElements <= 32 && kWaveSize % kGroups == 0);
 
-  FLYDSL_DEVICE void compute(TopkArguments args, u64 number, bool real) {
-    FLYDSL_SHARED static Candidate candidates[kTeams][kCandidates];
-    FLYDSL_SHARED static u32 elements[kTeams][kCandidates];  // as they are in memory
-    FLYDSL_SHARED alignas(16) static u32 maxima[kTeams][kGroups];
-    FLYDSL_SHARED static u32 counts[kTeams], bounds[kTeams];
-    const u32 team = thread_index() / kTeam, rank = thread_index() % kTeam;
-    const TopkRow<Element> row(args, number);
-    const u32 length = real ? args->length : 0, k = args->k;
+  FLYDSL_DEVICE TopkFew(TopkArguments args, lds_ptr<FewMemory> memory, u64 number)
+      : row_(args, number),
+        memory_(memory),
+        length_(args->length),
+        k_(args->k),
+        flip_(args->flip) {}
 
-    Tile tile;
-    tile.load(row.x(), rank, length);
-    u32 orders[kElements], best = 0;
-#pragma unroll
-    for (u32 e = 0; e < kElements; ++e) {
-      orders[e] = order_of<Element>(bits_of(tile, e), args->flip);
-      if (inside(rank, e, length) && orders[e] > best) best = orders[e];
+  FLYDSL_DEVICE void run() {
+    const u32 lane = lane_index();
+    Tile next;
+    next.load(row_.x(), lane, length_);
+    for (u32 begin = 0;; begin += Tile::kCapacity) {
+      const Tile tile = next;
+      const u32 rest = length_ - begin;
+      const bool last = rest <= Tile::kCapacity;
+      if (!last)
+        next.load(row_.x() + u64{begin + Tile::kCapacity} * kRealBytes<Element>, lane,
+                  rest - Tile::kCapacity);
+      if (begin == 0) least_ = bound(tile, lane, rest);
+      take(tile, lane, begin, rest);
+      if (last) break;
+      if (begin == 0 ? count_ > k_ : count_ > 2 * k_ + kWaveSize / 2) reduce();
     }
-#pragma unroll
-    for (u32 mask = 1; mask < kTeam / kGroups; mask *= 2) {
-      const u32 other = lane_xor_bits(best, mask);
-      best = best > other ? best : other;
-    }
-    if (rank % (kTeam / kGroups) == 0) maxima[team][rank / (kTeam / kGroups)] = best;
-    group_barrier();
-    if (rank == 0) counts[team] = 0;
-    if (rank < kGroups && before((lds_ptr<const u32>)&maxima[team][0], rank) == k - 1)
-      bounds[team] = maxima[team][rank];
-    group_barrier();
-    const u32 bound = bounds[team];
-#pragma unroll
-    for (u32 e = 0; e < kElements; ++e) {
-      if (orders[e] < bound || !inside(rank, e, length)) continue;
-      const u32 slot = atomic_add((lds_ptr<u32>)&counts[team], 1);
-      if (slot >= kCandidates) continue;
-      candidates[team][slot] = candidate_of(orders[e], index(rank, e));
-      elements[team][slot] = bits_of(tile, e);
-    }
-    group_barrier();
-    const u32 count = counts[team];
-    if (count <= kCandidates) {
-      for (u32 c = rank; c < count; c += kTeam) {
-        const Candidate mine = candidates[team][c];
-        u32 better = 0;
-        for (u32 other = 0; other < count; ++other) better += candidates[team][other] > mine;
-        if (better < k) row.store(better, index_of(mine), elements[team][c]);
-      }
-    }
-    bool too_many = false;
-#pragma unroll
-    for (u32 other = 0; other < kTeams; ++other) too_many |= counts[other] > kCandidates;
-    if (!too_many) return;
-    // All teams take the same turns.
-    Candidate last = 0;  // of the turn before
-    for (u32 turn = 0; turn < k; ++turn) {
-      Candidate own = 0;
-#pragma unroll
-      for (u32 e = 0; e < kElements; ++e) {
-        const Candidate candidate = candidate_of(orders[e], index(rank, e));
-        if (inside(rank, e, length) && candidate > own && (turn == 0 || candidate < last))
-          own = candidate;
-      }
-      const u32 order = team_.largest(order_of(own));
-      const u32 low = team_.largest(order_of(own) == order ? static_cast<u32>(own) : 0);
-      last = u64{order} << 32 | low;
-      if (real && rank == 0 && count > kCandidates)
-        row.store(turn, index_of(last), row.bits(index_of(last)));
-    }
+    best([&](u32 rank, Candidate candidate, u32 element)
+             FLYDSL_INLINED { row_.store(rank, index_of(candidate), element); });
   }
 
  private:
-  static FLYDSL_DEVICE u32 index(u32 rank, u32 e) {
-    return Tile::index(rank, e / kOfVector, e % kOfVector);
-  }
-  static FLYDSL_DEVICE bool inside(u32 rank, u32 e, u32 length) {
-    return index(rank, e) < length;
-  }
-
   static FLYDSL_DEVICE u32 bits_of(const Tile &tile, u32 e) {
     const u32 i = e % kOfVector;
     const u32 word = tile.vectors[e / kOfVector][i * kRealBytes<Element> / 4];
     return kRealBytes<Element> == 2 ? word >> i % 2 * 16 & 0xffff : word;
   }
+  FLYDSL_DEVICE Number number_of(const Tile &tile, u32 e) const {
+    return Screen<Element>::number(bits_of(tile, e), flip_);
+  }
 
-  Team<kThreads, kTeam> team_;
+  // The K-th largest of the maxima of the groups. A group without any number has the least.
+  FLYDSL_DEVICE Number bound(const Tile &tile, u32 lane, u32 count) const {
+    Number best = Screen<Element>::kLeast;
+#pragma unroll
+    for (u32 e = 0; e < kElements; ++e) {
+      if (Tile::inside(lane, e / kOfVector, e % kOfVector, count))
+        best = Screen<Element>::larger(best, number_of(tile, e));
+    }
+#pragma unroll
+    for (u32 mask = 1; mask < kWaveSize / kGroups; mask *= 2)
+      best =
+          Screen<Element>::larger(best, bits_as<Number>(lane_xor_bits(bits_as<u32>(best), mask)));
+    u32 better = 0;
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+      const u32 from = group * (kWaveSize / kGroups);
+      better += bits_as<Number>(uniform_lane_bits(bits_as<u32>(best), from)) > best;
+    }
+    // Those with fewer than K better ones are the K best groups, and what equals the K-th.
+    const u64 lanes = lanes_where(better < k_);
+    const u32 most = most_of(better < k_ ? better : 0);
+    const u64 last = lanes_where(better == most) & lanes;
+    return bits_as<Number>(
+        uniform_lane_bits(bits_as<u32>(best), static_cast<u32>(__builtin_ctzll(last))));
+  }
+  static FLYDSL_DEVICE u32 most_of(u32 value) {
+#pragma unroll
+    for (u32 mask = 1; mask < kWaveSize; mask *= 2) {
+      const u32 other = lane_xor_bits(value, mask);
+      value = value > other ? value : other;
+    }
+    return wave_uniform(value);
+  }
+
+  // Puts what reaches the bound to the candidates, of each lane one at a time.
+  FLYDSL_DEVICE void take(const Tile &tile, u32 lane, u32 begin, u32 count) {
+    u32 mine = 0;
+#pragma unroll
+    for (u32 e = 0; e < kElements; ++e) {
+      if (Screen<Element>::may_reach(number_of(tile, e), least_) &&
+          Tile::inside(lane, e / kOfVector, e % kOfVector, count))
+        mine |= 1u << e;
+    }
+    Candidate worst = 0;  // of the K best, where they have been counted within this tile
+    for (u64 lanes = lanes_where(mine != 0); lanes != 0; lanes = lanes_where(mine != 0)) {
+      u32 element = 0;
+      Candidate candidate = 0;
+      if (mine != 0) {
+        const u32 e = static_cast<u32>(__builtin_ctz(mine));
+        const u32 index = begin + Tile::index(lane, e / kOfVector, e % kOfVector);
+        element = row_.bits(index);
+        candidate = candidate_of(order_of<Element>(element, flip_), index);
+        mine &= mine - 1;
+      }
+      const bool taken = candidate > worst;
+      const u64 takers = lanes_where(taken);
+      const u32 slot = count_ + lanes_before(takers);
+      if (taken) {
+        memory_->candidates[half_][slot] = candidate;
+        memory_->elements[half_][slot] = element;
+      }
+      count_ += count_lanes(takers);
+      if (count_ > kFewCandidates - kWaveSize) worst = reduce();
+    }
+  }
+
+  // Calls put(rank, candidate, element) for the K best candidates, or for all if they are fewer.
+  template <class Put>
+  FLYDSL_DEVICE void best(Put put) {
+    wave_barrier();
+    const auto candidates = &memory_->candidates[half_][0];
+    for (u32 c = lane_index(); c < count_; c += kWaveSize) {
+      const Candidate mine = candidates[c];
+      u32 better = 0;
+#pragma unroll 4
+      for (u32 other = 0; other < count_; ++other) better += candidates[other] > mine;
+      if (better < k_) put(better, mine, memory_->elements[half_][c]);
+    }
+  }
+
+  // Leaves the K best candidates, or all if they are fewer; the last of K. Elements of later tiles have higher indices, so that they
+  // have to be better than it.
+  FLYDSL_DEVICE Candidate reduce() {
+    const u32 to = half_ ^ 1;
+    best([&](u32 rank, Candidate candidate, u32 element) FLYDSL_INLINED {
+      memory_->candidates[to][rank] = candidate;
+      memory_->elements[to][rank] = element;
+    });
+    wave_barrier();
+    half_ = to;
+    if (count_ < k_) return 0;
+    count_ = k_;
+    const Candidate last = memory_->candidates[to][k_ - 1];
+    const u32 order = order_of(last);
+    least_ = Screen<Element>::least_of(order == ~0u ? order : order + 1, flip_);
+    return last;
+  }
+
+  TopkRow<Element> row_;
+  lds_ptr<FewMemory> memory_;
+  u32 length_, k_, flip_;
+  u32 count_ = 0, half_ = 0;
+  Number least_ = Screen<Element>::kLeast;
 };
 
-template <class Element, u32 kThreads, u32 kTeam, bool kWide>
+template <class Element, u32 kThreads, bool kWide>
 FLYDSL_DEVICE void topk_few(const flydsl_aot_topk_kernarg &args) {
-  constexpr u32 kTeams = kThreads / kTeam;
-  TopkFew<Element, kThreads, kTeam, kWide> rows;
+  constexpr u32 kRows = kThreads / kWaveSize;
+  FLYDSL_SHARED static FewMemory memory[kRows];
+  const u32 wave = wave_uniform(thread_index() / kWaveSize);
   for (u64 tile = group_index(); tile < args.tiles; tile += args.groups) {
     const TopkArguments here = arguments_here(args);
-    const u64 number = tile * kTeams + thread_index() / kTeam;
-    const bool real = number < here->rows;
-    rows.compute(here, real ? number : here->rows - 1, real);
+    const u64 number = tile * kRows + wave;
+    if (number >= here->rows) return;
+    TopkFew<Element, kWide>(here, (lds_ptr<FewMemory>)&memory[wave], number).run();
+    wave_barrier();
   }
 }
 
