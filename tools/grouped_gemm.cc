@@ -56,6 +56,10 @@ class GroupedGemmProblem final : public GroupedGemmCalls {
             {"a_order", a_order},
             {"b_order", b_order},
             {"d_order", d_order},
+            {"dtype_b", flydsl_aot_dtype_name(params.b.dtype)},
+            {"scales", !params.a_scale.rank                                     ? "none"
+                       : params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8 ? "shuffled"
+                                                                                : "plain"},
             {"bias", params.bias.rank ? flydsl_aot_dtype_name(params.bias.dtype) : "none"}};
   }
 };
@@ -85,6 +89,8 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   InputBinder binder(inputs, problem.get());
   binder.bind("a", &params.a, 2, 3, "row, k, or group, row, k (or as a_order says)");
   binder.bind("b", &params.b, 2, 3, "k, column, or group, k, column (or as b_order says)");
+  binder.bind("a_scale", &params.a_scale, 2, 3, "row, block of k, or group, row, block of k");
+  binder.bind("b_scale", &params.b_scale, 2, 3, "column, block of k, or group, column, block of k");
   binder.bind("offsets", &params.offsets, 1, 1, "group");
   binder.bind("bias", &params.bias, 1, 2, "column, or group, column");
   if (problem->a_order == "km") swap_last_axes(&params.a);
@@ -94,14 +100,28 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   std::vector<int64_t> shape = {problem->m(), problem->n()};
   if (problem->d_order == "nm") std::swap(shape[0], shape[1]);
   if (params.a.rank == params.b.rank) shape.insert(shape.begin(), problem->groups());
-  params.d = view_of(dtype_setting("out_dtype", settings, params.a.dtype), shape, kBhsd);
+  const bool scaled = params.a.dtype == FLYDSL_AOT_E4M3 || params.a.dtype == FLYDSL_AOT_E5M2;
+  params.d =
+      view_of(dtype_setting("out_dtype", settings, scaled ? FLYDSL_AOT_BF16 : params.a.dtype),
+              shape, kBhsd);
   if (problem->d_order == "nm") swap_last_axes(&params.d);
   problem->outputs.push_back({"d", &params.d, shape});
+  const auto layout = settings.find("scales");
+  if (layout != settings.end())
+    params.scale_layout = parse_choice(
+        "scales", layout->second,
+        {{"plain", FLYDSL_AOT_SCALES_PLAIN}, {"shuffled", FLYDSL_AOT_SCALES_SHUFFLED_32_8}});
 
   problem->settings = {std::string("dtype = ") + flydsl_aot_dtype_name(params.a.dtype),
+                       std::string("dtype_b = ") + flydsl_aot_dtype_name(params.b.dtype),
                        std::string("out_dtype = ") + flydsl_aot_dtype_name(params.d.dtype),
-                       "a_order = " + problem->a_order, "b_order = " + problem->b_order,
+                       "a_order = " + problem->a_order,
+                       "b_order = " + problem->b_order,
                        "d_order = " + problem->d_order};
+  if (params.a_scale.rank)
+    problem->settings.push_back(
+        std::string("scales = ") +
+        (params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8 ? "shuffled" : "plain"));
   if (params.offsets.rank) {
     problem->settings.push_back("offsets = " + (problem->offsets.empty()
                                                     ? std::string("from a file")
@@ -117,7 +137,11 @@ const Operator &grouped_gemm_operator() {
       "grouped_gemm",
       "A B of many groups that share an axis, cut where offsets say, in one launch",
       {{"a", "(M, K), or (G, M, K)", true, "dtype"},
-       {"b", "(K, N), or (G, K, N)", true, "dtype"},
+       {"b", "(K, N), or (G, K, N)", true, "dtype_b"},
+       {"a_scale",
+        "of e4m3 and e5m2: (M, K / 32), or (G, M, K / 32), E8M0 as uint8; shuffled: both padded",
+        false, nullptr, Content::kScales},
+       {"b_scale", "the same for b, with N rows", false, nullptr, Content::kScales},
        {"offsets",
         "(G), int32 or int64: where the groups end on the axis they share; absent where a and b "
         "have three axes",
@@ -125,8 +149,12 @@ const Operator &grouped_gemm_operator() {
        {"bias", "(N) or (G, N)", false, "bias_dtype"}},
       {{"d", "(M, N); (G, M, N) where a and b have equally many axes", true}},
       {{"dtype",
-        "bf16 (default of shapes) | fp16: what uint16 arrays hold, and what shapes stand for"},
-       {"out_dtype", "bf16 | fp16 | fp32; default dtype"},
+        "bf16 (default of shapes) | fp16 | e4m3 | e5m2: what arrays of a and b hold, and what "
+        "shapes "
+        "stand for"},
+       {"dtype_b", "the same for b; default dtype"},
+       {"out_dtype", "bf16 | fp16 | fp32; default dtype, of e4m3 and e5m2 bf16"},
+       {"scales", "plain (default) | shuffled: in blocks of 32 rows and 8 columns"},
        {"bias_dtype", "bf16 | fp16 | fp32: the same for bias; default of shapes fp32"},
        {"a_order", "mk (default) | km: order of the last two axes of a in its file"},
        {"b_order", "kn (default) | nk: nk is that of the weight of a linear layer"},

@@ -7,6 +7,7 @@
 #include "src/archive/reader.h"
 #include "src/select/select.h"
 #include "src/status/status.h"
+#include "v2src/block_scales.h"
 #include "v2src/launch.h"
 
 namespace flydsl::grouped_gemm {
@@ -29,6 +30,9 @@ struct Sizes {
 };
 // Of parameters that passed the check of shapes.
 Sizes sizes_of(const Params &params);
+
+// a and b are e4m3 or e5m2, with scales.
+bool has_scales(const Params &params);
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only for their alignment.
 Status check(const Params &params, bool query);

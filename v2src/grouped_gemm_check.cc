@@ -1,5 +1,6 @@
 // Which grouped_gemm problems are refused, and with what message. The rules are those of
 // include/flydsl_aot/grouped_gemm.h.
+#include "v2src/attention_check.h"
 #include "v2src/grouped_gemm.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
@@ -13,17 +14,21 @@ constexpr const char *kB2[] = {"K", "N"};
 constexpr const char *kB3[] = {"G", "K", "N"};
 constexpr const char *kD2[] = {"M", "N"};
 constexpr const char *kD3[] = {"G", "M", "N"};
+constexpr const char *kScale2[] = {"rows", "K / 32"};
+constexpr const char *kScale3[] = {"G", "rows", "K / 32"};
 constexpr const char *kOffsets[] = {"G"};
 constexpr const char *kBias1[] = {"N"};
 constexpr const char *kBias2[] = {"G", "N"};
 
 struct Operands {
-  Operand a, b, d, offsets, bias;
+  Operand a, a_scale, b, b_scale, d, offsets, bias;
 };
 
 Operands operands_of(const Params &params) {
   return {{"a", &params.a, params.a.rank == 2 ? kA2 : kA3},
+          {"a_scale", &params.a_scale, params.a.rank == 2 ? kScale2 : kScale3},
           {"b", &params.b, params.b.rank == 2 ? kB2 : kB3},
+          {"b_scale", &params.b_scale, params.b.rank == 2 ? kScale2 : kScale3},
           {"d", &params.d, params.a.rank == params.b.rank ? kD3 : kD2},
           {"offsets", &params.offsets, kOffsets},
           {"bias", &params.bias, params.bias.rank == 2 ? kBias2 : kBias1}};
@@ -38,11 +43,16 @@ Status check_dtypes(const Params &params) {
   const flydsl_aot_dtype dtype = params.a.dtype;
   if (!known_dtype(dtype))
     return error(FLYDSL_AOT_INVALID_DTYPE, "a has the unknown dtype number %d", dtype);
-  if (dtype != FLYDSL_AOT_FP16 && dtype != FLYDSL_AOT_BF16) {
-    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "a is %s; supported: fp16, bf16",
+  if (!is_wide(dtype) && !is_float8(dtype)) {
+    return error(FLYDSL_AOT_UNSUPPORTED_DTYPE, "a is %s; supported: fp16, bf16, e4m3, e5m2",
                  flydsl_aot_dtype_name(dtype));
   }
-  if (params.b.dtype != dtype) {
+  if (is_float8(dtype) && !is_float8(params.b.dtype)) {
+    return error(
+        FLYDSL_AOT_INVALID_DTYPE, "b is %s (number %d); with an a of %s it must be e4m3 or e5m2",
+        flydsl_aot_dtype_name(params.b.dtype), params.b.dtype, flydsl_aot_dtype_name(dtype));
+  }
+  if (!is_float8(dtype) && params.b.dtype != dtype) {
     return error(FLYDSL_AOT_INVALID_DTYPE, "b is %s (number %d); it must have a's dtype, %s",
                  flydsl_aot_dtype_name(params.b.dtype), params.b.dtype,
                  flydsl_aot_dtype_name(dtype));
@@ -110,6 +120,40 @@ Status check_shapes(const Params &params, const Operands &all) {
   return check_same_size(all.b, first_b + 1, all.bias, rank_bias - 1);
 }
 
+// Of e4m3 and e5m2; others have none.
+Status check_scales(const Params &params, const Operands &all) {
+  FLYDSL_RETURN_IF_ERROR(check_scale_layout(params.scale_layout));
+  const flydsl_aot_dtype dtype = params.a.dtype;
+  for (const Operand *scale : {&all.a_scale, &all.b_scale}) {
+    if (present(*scale->tensor) == has_scales(params)) continue;
+    return has_scales(params)
+               ? error(
+                     FLYDSL_AOT_INVALID_SHAPE,
+                     "%s is absent (rank 0); a is %s, for which a_scale and b_scale are required: "
+                     "an e8m0 for each 32 elements along K",
+                     scale->name, flydsl_aot_dtype_name(dtype))
+               : error(FLYDSL_AOT_INVALID_ARGUMENT, "%s has rank %d; it must be absent: a is %s",
+                       scale->name, scale->tensor->rank, flydsl_aot_dtype_name(dtype));
+  }
+  if (!has_scales(params)) {
+    if (params.scale_layout == FLYDSL_AOT_SCALES_PLAIN) return {};
+    return error(FLYDSL_AOT_INVALID_ARGUMENT, "scale_layout is %d; it must be 0: a is %s",
+                 params.scale_layout, flydsl_aot_dtype_name(dtype));
+  }
+  const Sizes sizes = sizes_of(params);
+  if (sizes.k % kMxBlock != 0) {
+    return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
+                 "K = %lld; with a of %s it must be a multiple of %lld",
+                 static_cast<long long>(sizes.k), flydsl_aot_dtype_name(dtype),
+                 static_cast<long long>(kMxBlock));
+  }
+  const bool shuffled = params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
+  FLYDSL_RETURN_IF_ERROR(check_scale_dtype(all.a_scale));
+  FLYDSL_RETURN_IF_ERROR(check_scale_dtype(all.b_scale));
+  FLYDSL_RETURN_IF_ERROR(check_block_scales(all.a_scale, all.a, sizes.m, sizes.k, shuffled));
+  return check_block_scales(all.b_scale, all.b, sizes.n, sizes.k, shuffled);
+}
+
 Status check_limits(const Sizes &sizes, Axis axis) {
   const struct {
     const char *name;
@@ -141,7 +185,8 @@ Status check_memory(const Operands &all, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_strides(all.d));
   FLYDSL_RETURN_IF_ERROR(check_no_self_overlap(all.d));
   FLYDSL_RETURN_IF_ERROR(check_data(all.d, query));
-  for (const Operand *input : {&all.a, &all.b, &all.offsets, &all.bias}) {
+  for (const Operand *input :
+       {&all.a, &all.a_scale, &all.b, &all.b_scale, &all.offsets, &all.bias}) {
     if (!present(*input->tensor)) continue;
     FLYDSL_RETURN_IF_ERROR(check_strides(*input));
     FLYDSL_RETURN_IF_ERROR(check_data(*input, query));
@@ -154,11 +199,10 @@ Status check_memory(const Operands &all, bool query) {
 
 Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
-  if (params.reserved != 0)
-    return error(FLYDSL_AOT_INVALID_ARGUMENT, "reserved is %d; it must be 0", params.reserved);
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(params));
   FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), axis_of(params)));
+  FLYDSL_RETURN_IF_ERROR(check_scales(params, all));
   return check_memory(all, query);
 }
 

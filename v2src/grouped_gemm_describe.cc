@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "v2src/attention_arguments.h"
+#include "v2src/attention_check.h"
 #include "v2src/grouped_gemm.h"
 #include "v2src/tensor_check.h"
 
@@ -76,6 +77,51 @@ bool layout_of(const Params &params, Axis axis, uint64_t *layout) {
   return true;
 }
 
+bool is_shuffled(const Params &params) {
+  return params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
+}
+
+// From row to row of scales; shuffled: all of a row.
+int64_t scale_row_bytes(const flydsl_aot_tensor &scale, bool shuffled) {
+  return shuffled ? scale.sizes[scale.rank - 1] : walked_stride(scale, scale.rank - 2);
+}
+
+// Whether fast instances take MXFP8 operands, whatever their alignment: K contiguous and in whole slabs, offsets inside a
+// tile within 31 bits. Plain scales of 8 blocks are read at once; shuffled ones are those of 32 rows, whose columns no group may cut.
+bool is_fast_mx(const Params &params, const Problem &problem) {
+  const bool shuffled = is_shuffled(params);
+  if (problem.axis == Axis::kK || (shuffled && problem.axis == Axis::kColumns)) return false;
+  if (problem.k == 0 || problem.k % (shuffled ? 128 : 256) != 0) return false;
+  constexpr int64_t kMostRowBytes = int64_t{1} << 22;
+  const flydsl_aot_tensor &a = params.a, &b = params.b;
+  for (const flydsl_aot_tensor *scale : {&params.a_scale, &params.b_scale}) {
+    if (scale_row_bytes(*scale, shuffled) >= kMostRowBytes) return false;
+    if (!shuffled && scale->strides[scale->rank - 1] != 1) return false;
+  }
+  return a.strides[a.rank - 1] == 1 && b.strides[b.rank - 2] == 1 &&
+         walked_stride(a, a.rank - 2) < kMostRowBytes &&
+         walked_stride(b, b.rank - 1) < kMostRowBytes;
+}
+
+// Of what is copied in pieces of 16 bytes, or of 4 where scales are.
+uint64_t alignment_of(const Params &params) {
+  if (!has_scales(params)) return align_bytes({&params.a, &params.b});
+  uint64_t mask = 4096;  // more alignment than that is not told apart
+  for (const flydsl_aot_tensor *tensor : {&params.a, &params.b}) mask |= alignment_mask(*tensor);
+  for (const flydsl_aot_tensor *scale : {&params.a_scale, &params.b_scale})
+    mask |= alignment_mask(*scale) * 4;
+  return mask & (~mask + 1);
+}
+
+void set_scale(const flydsl_aot_tensor &scale, bool shuffled, const void **data, int64_t *group,
+               int64_t *row, int64_t *block) {
+  *data = scale.data;
+  set_strides(scale, group, row, block);
+  if (!shuffled) return;
+  *row = scale_row_bytes(scale, true);
+  *block = 1;
+}
+
 // Tiles of groups of unlike sizes, which end half way in their last tile on the average.
 double tiles_of(const Problem &problem, const TileKind &tile) {
   const auto cut = [&](Axis axis, int64_t size, int64_t of_tile) {
@@ -109,6 +155,10 @@ const TileKind &best_tile(const Problem &problem, uint64_t layout, int64_t compu
 
 }  // namespace
 
+bool has_scales(const Params &params) {
+  return is_float8(params.a.dtype);
+}
+
 Axis axis_of(const Params &params) {
   if (params.a.rank == params.b.rank) return params.a.rank == 2 ? Axis::kK : Axis::kNone;
   return params.a.rank == 2 ? Axis::kRows : Axis::kColumns;
@@ -128,16 +178,24 @@ Problem describe(const Params &params, uint32_t compute_units) {
   problem.empty = problem.groups == 0 || empty(params.d);
   problem.key.op = kName;
   const auto dtype = static_cast<uint64_t>(params.a.dtype);
-  const uint64_t general = flydsl_aot_grouped_gemm_key(dtype, 0, 0);
+  const auto b_dtype = static_cast<uint64_t>(params.b.dtype);
+  const uint64_t general = flydsl_aot_grouped_gemm_key(dtype, b_dtype, 0, 0, 0);
   problem.key.functional_key = general;
-  if (uint64_t layout = 0; !problem.empty && layout_of(params, problem.axis, &layout)) {
-    const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
+  const auto prefer = [&](uint64_t tile, uint64_t layout, bool shuffled) {
     problem.key.functional_key =
-        flydsl_aot_grouped_gemm_key(dtype, best_tile(problem, layout, units).number, layout);
+        flydsl_aot_grouped_gemm_key(dtype, b_dtype, tile, layout, shuffled);
     problem.key.fallback_keys[0] = general;
     problem.key.fallbacks = 1;
+  };
+  if (uint64_t layout = 0; problem.empty) {
+    // No kernel is launched.
+  } else if (has_scales(params)) {
+    if (is_fast_mx(params, problem)) prefer(kTiles[0].number, kLayouts[0], is_shuffled(params));
+  } else if (layout_of(params, problem.axis, &layout)) {
+    const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
+    prefer(best_tile(problem, layout, units).number, layout, false);
   }
-  problem.key.align_bytes = align_bytes({&params.a, &params.b});
+  problem.key.align_bytes = alignment_of(params);
   problem.key.seq_q = static_cast<uint64_t>(problem.m);
   problem.key.seq_k = static_cast<uint64_t>(problem.n);
   return problem;
@@ -164,6 +222,14 @@ Kernarg kernarg_of(const Problem &problem, uint32_t workers) {
   set_strides(params.a, &kernarg.a_stride_g, &kernarg.a_stride_m, &kernarg.a_stride_k);
   set_strides(params.b, &kernarg.b_stride_g, &kernarg.b_stride_k, &kernarg.b_stride_n);
   set_strides(params.d, &kernarg.d_stride_g, &kernarg.d_stride_m, &kernarg.d_stride_n);
+  if (has_scales(params)) {
+    const bool shuffled = is_shuffled(params);
+    set_scale(params.a_scale, shuffled, &kernarg.a_scale, &kernarg.a_scale_stride_g,
+              &kernarg.a_scale_stride_m, &kernarg.a_scale_stride_k);
+    set_scale(params.b_scale, shuffled, &kernarg.b_scale, &kernarg.b_scale_stride_g,
+              &kernarg.b_scale_stride_n, &kernarg.b_scale_stride_k);
+    kernarg.scales_shuffled = shuffled;
+  }
   kernarg.d_dtype = static_cast<uint32_t>(params.d.dtype);
   if (const flydsl_aot_tensor &bias = params.bias; present(bias)) {
     kernarg.bias = bias.data;

@@ -7,6 +7,7 @@
 #include "src/archive/reader.h"
 #include "src/select/select.h"
 #include "src/status/status.h"
+#include "v2src/block_scales.h"
 #include "v2src/launch.h"
 
 namespace flydsl::scaled_gemm {
@@ -15,15 +16,11 @@ using Params = flydsl_aot_scaled_gemm_params;
 using Kernarg = flydsl_aot_scaled_gemm_kernarg;
 
 constexpr const char *kName = "scaled_gemm";
-constexpr int64_t kBlock = 32;  // elements along K that share a scale
 
 // Axes of a tensor counted from its last one: batches come before both.
 enum FromLast { kLast = 1, kSecond = 2 };
 inline int64_t size_of(const flydsl_aot_tensor &tensor, FromLast axis) {
   return tensor.sizes[tensor.rank - axis];
-}
-inline int64_t rounded_up(int64_t value, int64_t to) {
-  return (value + to - 1) / to * to;
 }
 
 // A tensor as bytes lie in memory: the packed axis, counted from the last, has half its size.

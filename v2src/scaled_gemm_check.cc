@@ -1,5 +1,6 @@
 // Which scaled_gemm problems are refused, and with what message. The rules are those of include/flydsl_aot/scaled_gemm.h.
 #include "v2src/attention_check.h"
+#include "v2src/block_scales.h"
 #include "v2src/scaled_gemm.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
@@ -62,11 +63,8 @@ Status check_dtypes(const Params &params, const Operands &all) {
     return error(FLYDSL_AOT_INVALID_DTYPE, "a is %s and b %s; e2m1x2 goes with e2m1x2 only",
                  flydsl_aot_dtype_name(params.a.dtype), flydsl_aot_dtype_name(params.b.dtype));
   }
-  for (const Operand *scale : {&all.a_scale, &all.b_scale}) {
-    if (scale->tensor->dtype == FLYDSL_AOT_E8M0) continue;
-    return error(FLYDSL_AOT_INVALID_DTYPE, "%s is %s (number %d); it must be e8m0", scale->name,
-                 flydsl_aot_dtype_name(scale->tensor->dtype), scale->tensor->dtype);
-  }
+  for (const Operand *scale : {&all.a_scale, &all.b_scale})
+    FLYDSL_RETURN_IF_ERROR(check_scale_dtype(*scale));
   const auto is_real = [](flydsl_aot_dtype dtype) {
     return is_wide(dtype) || dtype == FLYDSL_AOT_FP32;
   };
@@ -85,39 +83,6 @@ Status check_matrix(const Operand &operand) {
 // The last axes of both, counted from the end.
 Status check_same(const Operand &a, FromLast axis_a, const Operand &b, FromLast axis_b) {
   return check_same_size(a, a.tensor->rank - axis_a, b, b.tensor->rank - axis_b);
-}
-
-Status check_scale(const Operand &scale, const Operand &of, FromLast row_axis, int64_t k,
-                   bool shuffled) {
-  if (scale.tensor->rank != of.tensor->rank) {
-    return error(FLYDSL_AOT_INVALID_SHAPE, "%s has rank %d; it must be that of %s, %d", scale.name,
-                 scale.tensor->rank, of.name, of.tensor->rank);
-  }
-  FLYDSL_RETURN_IF_ERROR(check_shape(scale, of.tensor->rank));
-  if (scale.tensor->rank == 3) FLYDSL_RETURN_IF_ERROR(check_same_size(of, 0, scale, 0));
-  const int64_t rows = size_of(*of.tensor, row_axis), blocks = k / kBlock;
-  const int64_t want_rows = shuffled ? rounded_up(rows, 32) : rows;
-  const int64_t want_blocks = shuffled ? rounded_up(blocks, 8) : blocks;
-  const int64_t have_rows = size_of(*scale.tensor, kSecond);
-  const int64_t have_blocks = size_of(*scale.tensor, kLast);
-  if (have_rows != want_rows || have_blocks != want_blocks) {
-    return error(FLYDSL_AOT_INVALID_SHAPE,
-                 "%s is %lld x %lld; %s has %lld rows and K = %lld, which need %lld x %lld%s",
-                 scale.name, static_cast<long long>(have_rows), static_cast<long long>(have_blocks),
-                 of.name, static_cast<long long>(rows), static_cast<long long>(k),
-                 static_cast<long long>(want_rows), static_cast<long long>(want_blocks),
-                 shuffled ? " (shuffled, padded to 32 rows and 8 columns)" : "");
-  }
-  if (!shuffled || empty(*scale.tensor)) return {};
-  const int32_t rank = scale.tensor->rank;
-  const int64_t row_stride = scale.tensor->strides[rank - 2],
-                stride = scale.tensor->strides[rank - 1];
-  if (row_stride == have_blocks && stride == 1) return {};
-  return error(
-      FLYDSL_AOT_INVALID_STRIDE,
-      "%s has strides %lld and %lld on its last axes; shuffled scales are dense: %lld and 1",
-      scale.name, static_cast<long long>(row_stride), static_cast<long long>(stride),
-      static_cast<long long>(have_blocks));
 }
 
 Status check_limits(const Params &params) {
@@ -152,14 +117,16 @@ Status check_shapes(const Params &params, const Operands &all) {
   for (const Operand *operand : {&all.a, &all.b})
     if (operand->tensor->rank == 3) FLYDSL_RETURN_IF_ERROR(check_same_size(*operand, 0, all.d, 0));
   const int64_t k = size_of(params.a, kLast);
-  if (k % kBlock != 0) {
+  if (k % kMxBlock != 0) {
     return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "K = %lld; it must be a multiple of %lld",
-                 static_cast<long long>(k), static_cast<long long>(kBlock));
+                 static_cast<long long>(k), static_cast<long long>(kMxBlock));
   }
   FLYDSL_RETURN_IF_ERROR(check_limits(params));  // before rows are rounded up
   const bool shuffled = params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
-  FLYDSL_RETURN_IF_ERROR(check_scale(all.a_scale, all.a, kSecond, k, shuffled));
-  FLYDSL_RETURN_IF_ERROR(check_scale(all.b_scale, all.b, kLast, k, shuffled));
+  FLYDSL_RETURN_IF_ERROR(
+      check_block_scales(all.a_scale, all.a, size_of(params.a, kSecond), k, shuffled));
+  FLYDSL_RETURN_IF_ERROR(
+      check_block_scales(all.b_scale, all.b, size_of(params.b, kLast), k, shuffled));
   if (!present(params.bias)) return {};
   if (params.bias.rank != 1 && params.bias.rank != params.d.rank - 1) {
     return error(FLYDSL_AOT_INVALID_SHAPE, "bias has rank %d; expected 1%s", params.bias.rank,
@@ -214,12 +181,7 @@ Status check(const Params &params, bool query) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.a, &all.a_scale, &all.b, &all.b_scale, &all.d},
                                         "a, a_scale, b, b_scale and d"));
-  if (params.scale_layout != FLYDSL_AOT_SCALES_PLAIN &&
-      params.scale_layout != FLYDSL_AOT_SCALES_SHUFFLED_32_8) {
-    return error(FLYDSL_AOT_INVALID_ARGUMENT,
-                 "scale_layout is %d; it must be 0 (plain) or 1 (shuffled_32_8)",
-                 params.scale_layout);
-  }
+  FLYDSL_RETURN_IF_ERROR(check_scale_layout(params.scale_layout));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   return check_memory(params, all, query);

@@ -12,6 +12,10 @@ _ARGUMENTS = (
     *strides("b", "gkn"),
     Argument("void *", "d"),
     *strides("d", "gmn"),
+    Argument("const void *", "a_scale", "E8M0; of 8-bit operands"),
+    *strides("a_scale", "gmk", "bytes; shuffled: m is one of a row's scales, padded"),
+    Argument("const void *", "b_scale"),
+    *strides("b_scale", "gnk", "bytes"),
     Argument("const void *", "bias", "null: none"),
     *strides("bias", "gn"),
     Argument("const void *", "offsets", "int32_t or int64_t; unused where axis is none"),
@@ -20,6 +24,7 @@ _ARGUMENTS = (
     Argument("uint32_t", "axis", "that the groups share: kernels/grouped_gemm/groups.hip.h"),
     Argument("uint32_t", "d_dtype", _DTYPE),
     Argument("uint32_t", "bias_dtype", _DTYPE),
+    Argument("uint32_t", "scales_shuffled", "1: in blocks of 32 rows and 8 columns; 0: as the strides say"),
     Argument("uint32_t", "groups"),
     Argument("int32_t", "m", "of all groups if they share it, as n and k"),
     Argument("int32_t", "n"),
@@ -28,9 +33,11 @@ _ARGUMENTS = (
 )
 
 _KEY_FIELDS = (
-    KeyField("dtype", 0, 8, "flydsl_aot_dtype of a and b"),
-    KeyField("tile", 8, 8, "_TILES; 0 for the general instance"),
-    KeyField("layout", 16, 2, "_LAYOUTS; 0 for the general instance"),
+    KeyField("dtype", 0, 8, "flydsl_aot_dtype of a"),
+    KeyField("b_dtype", 8, 8, "flydsl_aot_dtype"),
+    KeyField("tile", 16, 8, "_TILES; 0 for the general instance"),
+    KeyField("layout", 24, 2, "_LAYOUTS; 0 for the general instance"),
+    KeyField("scales_shuffled", 26, 1, "0 for the general instance"),
 )
 
 # Which dimension is contiguous: K, or the rows (those of A, the columns of B), of which there are then a multiple of 8.
@@ -42,6 +49,7 @@ _TILES = {
     "m256n128": ((2, 256, 128, 1), ("rr",)),
     "m128n128": ((3, 128, 128, 2), ("kk", "kr")),
 }
+_MX = {"e4m3": (10, 0), "e5m2": (11, 1)}  # flydsl_aot_dtype; the matrix instruction's number
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
 _SIZES = (0, 1 << 30)
 
@@ -51,7 +59,7 @@ def _general(dtype):
         name=f"grouped_gemm_{dtype}_general_m128n128",
         header="grouped_gemm/grouped_gemm_general.hip.h",
         entry=f"grouped::grouped_gemm_general<{dtype}>",
-        key=(("dtype", DTYPES[dtype]),),
+        key=(("dtype", DTYPES[dtype]), ("b_dtype", DTYPES[dtype])),
         preference=0,
         align_bytes=1,
         block=(256, 1, 1),
@@ -70,7 +78,53 @@ def _fast(dtype, layout, tile):
         name=f"grouped_gemm_{dtype}_{layout}_{tile}",
         header="grouped_gemm/grouped_gemm_tiles.hip.h",
         entry=f"grouped::grouped_gemm_tiles<{dtype}, {orders}, {rows}, {columns}>",
-        key=(("dtype", DTYPES[dtype]), ("tile", number), ("layout", _LAYOUTS[layout])),
+        key=(("dtype", DTYPES[dtype]), ("b_dtype", DTYPES[dtype]), ("tile", number), ("layout", _LAYOUTS[layout])),
+        preference=0,
+        align_bytes=16,
+        block=(256, 1, 1),
+        tile=(rows, columns, groups),
+        lds_dynamic_bytes=0,
+        waves_per_simd=groups,
+        seq_q=_SIZES,
+        seq_k=_SIZES,
+        hides_accumulators=True,
+    )
+
+
+def _mx_name(a, b):
+    return f"grouped_gemm_{a}" if a == b else f"grouped_gemm_{a}_{b}"
+
+
+def _mx_general(a, b):
+    return Instance(
+        name=f"{_mx_name(a, b)}_general_m128n128",
+        header="grouped_gemm/grouped_gemm_mx_general.hip.h",
+        entry=f"grouped::grouped_gemm_mx_general<{_MX[a][1]}, {_MX[b][1]}>",
+        key=(("dtype", _MX[a][0]), ("b_dtype", _MX[b][0])),
+        preference=0,
+        align_bytes=1,
+        block=(256, 1, 1),
+        tile=(128, 128, 2),
+        lds_dynamic_bytes=0,
+        waves_per_simd=2,
+        seq_q=_SIZES,
+        seq_k=_SIZES,
+    )
+
+
+def _mx_fast(a, b, shuffled):
+    number, rows, columns, groups = _TILES["m256n256"][0]
+    return Instance(
+        name=f"{_mx_name(a, b)}{'_shuffled' if shuffled else ''}_m256n256",
+        header="grouped_gemm/grouped_gemm_mx_tiles.hip.h",
+        entry=f"grouped::grouped_gemm_mx_tiles<{_MX[a][1]}, {_MX[b][1]}, {str(shuffled).lower()}>",
+        key=(
+            ("dtype", _MX[a][0]),
+            ("b_dtype", _MX[b][0]),
+            ("tile", number),
+            ("layout", _LAYOUTS["kk"]),
+            ("scales_shuffled", int(shuffled)),
+        ),
         preference=0,
         align_bytes=16,
         block=(256, 1, 1),
@@ -92,7 +146,13 @@ def _instances(arch):
         for tile, (_, layouts) in _TILES.items()
         for layout in layouts
     )
-    return tuple(fast) + tuple(_general(dtype) for dtype in DTYPES)
+    pairs = tuple((a, b) for a in _MX for b in _MX)
+    return (
+        *fast,
+        *(_mx_fast(a, b, shuffled) for shuffled in (False, True) for a, b in pairs),
+        *(_general(dtype) for dtype in DTYPES),
+        *(_mx_general(a, b) for a, b in pairs),
+    )
 
 
 OPERATOR = Operator(

@@ -16,7 +16,7 @@ struct Group {
   u32 tile;        // the one that was asked for, counted in the group
 };
 
-// `Cut` says how tiles are cut: Cut::tiles(axis, length), of a group that long on an axis of D; Cut::across(axis), how many
+// `Cut` says how tiles are cut: Cut::tiles(axis, begin, end), of a group that lies there on an axis of D; Cut::across(axis), how many
 // tiles a group has for each of those, or else how many it has. (Arguments are looked up anew, and so what follows from them, since
 // scalar registers are few.)
 template <class Cut>
@@ -90,7 +90,7 @@ class Groups {
         __builtin_amdgcn_update_dpp(ended_, end, 0x138, 0xf, 0xf, false));  // wave_shr:1
     end_ = static_cast<i32>(end);
     own_tiles_ = Cut::across(axis());
-    if (axis() != Axis::k) own_tiles_ *= Cut::tiles(axis(), end - static_cast<u32>(begin_));
+    if (axis() != Axis::k) own_tiles_ *= Cut::tiles(axis(), static_cast<u32>(begin_), end);
     if (first_ + lane_ >= fresh_arguments()->groups) own_tiles_ = 0;
     tiles_ = sums_of_wave(own_tiles_);
   }

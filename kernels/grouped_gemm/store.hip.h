@@ -8,19 +8,22 @@
 
 namespace flydsl::kernels::grouped {
 
-// Where a lane's blocks of 8 columns go, looked up while operands are under way.
-struct Destination {
+// Where a lane's blocks of 8 columns go, looked up while operands are under way. `may_begin_before`: tiles have rows of the group
+// before theirs.
+template <bool may_begin_before>
+struct DestinationOf {
   global_ptr<char> to;  // of the lane's first row and column
   i64 row_bytes;
   Real dtype;
   bool is_plain;
-  i32 rows, columns;  // of the group, from the lane's first on
+  i32 before, rows, columns;  // from the lane's first on: before the group, and with it
   u32 group;
   i32 n;  // the lane's first column
 
   // `lane_row`, `lane_column`: the lane's first in the tile.
-  FLYDSL_DEVICE Destination(const Tile &tile, i32 lane_row, i32 lane_column)
-      : rows(tile.rows - lane_row),
+  FLYDSL_DEVICE DestinationOf(const Tile &tile, i32 lane_row, i32 lane_column)
+      : before(tile.before - lane_row),
+        rows(tile.rows - lane_row),
         columns(tile.columns - lane_column),
         group(tile.group),
         n(tile.n + lane_column) {
@@ -38,15 +41,20 @@ struct Destination {
     asm volatile("" : "+v"(to), "+s"(row_bytes));
   }
 
+  FLYDSL_DEVICE bool has(u32 row) const {
+    const i32 at = static_cast<i32>(row);
+    return at < rows && (!may_begin_before || at >= before);
+  }
+
   template <class Element>
   FLYDSL_DEVICE void store16(u32 row, const float (&sums)[8]) const {
     u32x4 words;
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = round_pair<Element>(sums[2 * i], sums[2 * i + 1]);
-    if (static_cast<i32>(row) < rows && columns > 0) store_16_bytes(to + row * row_bytes, words);
+    if (has(row) && columns > 0) store_16_bytes(to + row * row_bytes, words);
   }
   FLYDSL_DEVICE void store32(u32 row, const float (&sums)[8]) const {
-    if (static_cast<i32>(row) >= rows || columns <= 0) return;
+    if (!has(row) || columns <= 0) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       u32x4 words;
@@ -57,7 +65,7 @@ struct Destination {
   }
   // Element by element, with bias.
   FLYDSL_DEVICE void store_any(u32 row, float (&sums)[8]) const {
-    if (static_cast<i32>(row) >= rows) return;
+    if (!has(row)) return;
     const Arguments args = fresh_arguments();
     if (args->bias) {
       with_real(static_cast<Real>(args->bias_dtype), [&](auto type) FLYDSL_INLINED {
@@ -80,6 +88,8 @@ struct Destination {
     });
   }
 };
+
+using Destination = DestinationOf<false>;
 
 // `free_a`, `free_b`: of LDS, as the main loop says.
 template <int tile_rows, int tile_columns>

@@ -10,7 +10,8 @@ namespace flydsl::kernels::grouped {
 struct Tile {
   u32 group;
   i32 m, n;           // of its first element in d
-  i32 rows, columns;  // that are its group's, from 1 up
+  i32 rows, columns;  // that are its group's, from 1 up, or lie before it
+  i32 before;         // rows that lie before its group
   i32 k, length;      // first of the group, how many
 
   // Into scalar registers, where clang may not have kept them across a branch.
@@ -28,15 +29,17 @@ struct Tile {
   }
 };
 
-// How groups are cut into tiles.
-template <u32 tile_rows, u32 tile_columns>
+// How groups are cut into tiles. Those that share rows begin at a multiple of `granule` rows: the first tile of such a group has
+// rows of the one before it, too.
+template <u32 tile_rows, u32 tile_columns, u32 granule>
 struct Cut {
   static FLYDSL_DEVICE u32 down(u32 rows) { return (rows + tile_rows - 1) / tile_rows; }
   static FLYDSL_DEVICE u32 along(u32 columns) {
     return (columns + tile_columns - 1) / tile_columns;
   }
-  static FLYDSL_DEVICE u32 tiles(Axis axis, u32 length) {
-    return axis == Axis::columns ? along(length) : down(length);
+  static FLYDSL_DEVICE u32 tiles(Axis axis, u32 begin, u32 end) {
+    if (axis == Axis::columns) return along(end - begin);
+    return begin == end ? 0 : down(end - begin + begin % granule);
   }
   static FLYDSL_DEVICE u32 across(Axis axis) {
     const Arguments args = fresh_arguments();
@@ -46,7 +49,7 @@ struct Cut {
   }
 };
 
-template <u32 tile_rows, u32 tile_columns>
+template <u32 tile_rows, u32 tile_columns, u32 granule = 1>
 class Tiles {
  public:
   FLYDSL_DEVICE explicit Tiles(u32 lane) : groups_(lane) {
@@ -79,8 +82,9 @@ class Tiles {
     tile.group = group.number;
     tile.k = axis == Axis::k ? group.begin : 0;
     tile.length = axis == Axis::k ? group.end - group.begin : args->k;
-    const i32 first_m = by_rows ? group.begin : 0, first_n = by_columns ? group.begin : 0;
-    const i32 rows = by_rows ? group.end - group.begin : args->m;
+    const i32 before = by_rows ? static_cast<i32>(static_cast<u32>(group.begin) % granule) : 0;
+    const i32 first_m = by_rows ? group.begin - before : 0, first_n = by_columns ? group.begin : 0;
+    const i32 rows = by_rows ? group.end - first_m : args->m;
     const i32 columns = by_columns ? group.end - group.begin : args->n;
     // Bands of kBand rows of tiles, one tile of each by turns.
     const u32 down = Shape::down(static_cast<u32>(rows));
@@ -93,12 +97,13 @@ class Tiles {
     tile.n = first_n + column;
     tile.rows = at_most(rows - row, tile_rows);
     tile.columns = at_most(columns - column, tile_columns);
+    tile.before = row == 0 ? before : 0;
     tile.settle();
     return tile;
   }
 
  private:
-  using Shape = Cut<tile_rows, tile_columns>;
+  using Shape = Cut<tile_rows, tile_columns, granule>;
   static constexpr u32 kXcds = 8, kBand = 4;
 
   static FLYDSL_DEVICE i32 at_most(i32 value, u32 most) {

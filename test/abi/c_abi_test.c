@@ -179,16 +179,18 @@ FIELD(flydsl_aot_attention_backward_params, dropout_offset_device, 2544);
 FIELD(flydsl_aot_attention_backward_params, dbias, 2552);
 FIELD(flydsl_aot_attention_backward_params, dsinks, 2696);
 
-SIZE(flydsl_aot_grouped_gemm_params, 744);
+SIZE(flydsl_aot_grouped_gemm_params, 1032);
 FIELD(flydsl_aot_grouped_gemm_params, struct_size, 0);
-FIELD(flydsl_aot_grouped_gemm_params, reserved, 4);
+FIELD(flydsl_aot_grouped_gemm_params, scale_layout, 4);
 FIELD(flydsl_aot_grouped_gemm_params, a, 8);
-FIELD(flydsl_aot_grouped_gemm_params, b, 152);
-FIELD(flydsl_aot_grouped_gemm_params, d, 296);
-FIELD(flydsl_aot_grouped_gemm_params, offsets, 440);
-FIELD(flydsl_aot_grouped_gemm_params, bias, 584);
-FIELD(flydsl_aot_grouped_gemm_params, workspace, 728);
-FIELD(flydsl_aot_grouped_gemm_params, workspace_bytes, 736);
+FIELD(flydsl_aot_grouped_gemm_params, a_scale, 152);
+FIELD(flydsl_aot_grouped_gemm_params, b, 296);
+FIELD(flydsl_aot_grouped_gemm_params, b_scale, 440);
+FIELD(flydsl_aot_grouped_gemm_params, d, 584);
+FIELD(flydsl_aot_grouped_gemm_params, offsets, 728);
+FIELD(flydsl_aot_grouped_gemm_params, bias, 872);
+FIELD(flydsl_aot_grouped_gemm_params, workspace, 1016);
+FIELD(flydsl_aot_grouped_gemm_params, workspace_bytes, 1024);
 
 SIZE(flydsl_aot_scaled_gemm_params, 888);
 FIELD(flydsl_aot_scaled_gemm_params, struct_size, 0);

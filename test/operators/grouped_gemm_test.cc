@@ -52,6 +52,11 @@ TEST(GroupedGemmOrderOfCalls, flydsl_317_each_as_if_alone) {
                              k + "offsets=90,200 a_order=km", k + "offsets=90,200",
                              "axis=columns m=72 n=200 k=40 offsets=70,200",
                              "axis=none groups=3 m=72 n=40 k=64 b_order=nk"});
+  for (const char *scales : {"plain", "shuffled"}) {
+    for (const char *of : {"dtype=e4m3 k=256", "dtype=e5m2 k=384", "dtype=e4m3 b_dtype=e5m2 k=96"})
+      lines.push_back("axis=rows m=200 n=72 b_order=nk offsets=70,200 scales=" +
+                      std::string(scales) + " " + of);
+  }
   std::vector<decltype(Elements::bits)> alone;
   for (const std::string &line : lines) {
     flydsl_aot_handle *const fresh = open_emulator();
@@ -91,9 +96,9 @@ class OnDevice {
  public:
   OnDevice(flydsl_aot_handle *handle, const GroupedGemmSpec &spec)
       : handle_(handle),
-        a_(handle, spec.dtype, sizes(spec, spec.a_has_groups(), spec.m, spec.k),
+        a_(handle, spec.a.dtype, sizes(spec, spec.a_has_groups(), spec.m, spec.k),
            order(spec.a.swapped, spec.a_has_groups()), 0xffff),
-        b_(handle, spec.dtype, sizes(spec, spec.b_has_groups(), spec.k, spec.n),
+        b_(handle, spec.b.dtype, sizes(spec, spec.b_has_groups(), spec.k, spec.n),
            order(spec.b.swapped, spec.b_has_groups()), 0xffff),
         d_(handle, spec.d_dtype, sizes(spec, spec.d_has_groups(), spec.m, spec.n), {},
            verify::kOutputPoison),

@@ -158,6 +158,9 @@ class BadInputTest(ToolTest):
             (BAD, ["INVALID_DTYPE", "bias is e4m3"], {"bias": "8", "bias_dtype": "e4m3"}),
             (BAD, ["INVALID_DTYPE", "d is e4m3"], {"out_dtype": "e4m3"}),
             (BAD, ["a_order=kn", "mk, km"], {"a_order": "kn"}),
+            (BAD, ["INVALID_SHAPE", "a_scale is absent", "a is e4m3"], {"dtype": "e4m3"}),
+            (BAD, ["INVALID_ARGUMENT", "a_scale has rank 2", "a is bf16"], {"a_scale": "8x2"}),
+            (BAD, ["scales=blocked", "plain, shuffled"], {"scales": "blocked"}),
             (UNSUPPORTED, ["UNSUPPORTED_DTYPE", "a is fp32", "fp16, bf16"], {"dtype": "fp32"}),
             (UNSUPPORTED, ["UNSUPPORTED_SIZE", "M = 1073741825"], {"a": "1073741825x64"})))
         offsets = self.array("<f4", (2,))

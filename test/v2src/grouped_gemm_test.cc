@@ -16,7 +16,7 @@ namespace {
 using Params = flydsl_aot_grouped_gemm_params;
 using Kernarg = flydsl_aot_grouped_gemm_kernarg;
 
-enum Place : uint64_t { kA = 1, kB, kD, kOffsets, kBias };
+enum Place : uint64_t { kA = 1, kB, kD, kOffsets, kBias, kAScale, kBScale };
 // Far apart.
 void *at(Place tensor, uint64_t bytes = 0) {
   return reinterpret_cast<void *>((uint64_t{tensor} << 40) + bytes);
@@ -34,6 +34,18 @@ Params forward() {
   params.b.strides[2] = 96;
   params.d = bf16(kD, {1000, 200});
   params.offsets = flydsl_aot::tensor(at(kOffsets), FLYDSL_AOT_INT32, {4});
+  return params;
+}
+// The same layer in MXFP8, K 256.
+Params mx_forward(bool shuffled = false) {
+  Params params = forward();
+  params.a = flydsl_aot::tensor(at(kA), FLYDSL_AOT_E4M3, {1000, 256});
+  params.b = flydsl_aot::tensor(at(kB), FLYDSL_AOT_E5M2, {4, 256, 200});
+  params.b.strides[1] = 1;
+  params.b.strides[2] = 256;
+  params.scale_layout = shuffled ? FLYDSL_AOT_SCALES_SHUFFLED_32_8 : FLYDSL_AOT_SCALES_PLAIN;
+  params.a_scale = flydsl_aot::tensor(at(kAScale), FLYDSL_AOT_E8M0, {shuffled ? 1024 : 1000, 8});
+  params.b_scale = flydsl_aot::tensor(at(kBScale), FLYDSL_AOT_E8M0, {4, shuffled ? 224 : 200, 8});
   return params;
 }
 // Its weight's gradient.
@@ -67,7 +79,11 @@ archive::ArchiveSpec spec_of_archive() {
         {kernel.op, key, {{kernel.name, align_bytes, 0, 1u << 30, 0, 1u << 30}}});
   };
   const auto key = flydsl_aot_grouped_gemm_key;
-  add("general", key(FLYDSL_AOT_BF16, 0, 0), 128, 128, 2, 1);
+  add("general", key(FLYDSL_AOT_BF16, FLYDSL_AOT_BF16, 0, 0, 0), 128, 128, 2, 1);
+  add("mx_general", key(FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, 0, 0, 0), 128, 128, 2, 1);
+  for (const uint64_t shuffled : {0, 1})
+    add(shuffled ? "mx_shuffled" : "mx_plain",
+        key(FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, 1, 0, shuffled), 256, 256, 1, 16);
 #define FLYDSL_AOT_LAYOUTS(kk, kr, rr) \
   {                                    \
     {kk, "kk"}, {kr, "kr"}, {          \
@@ -77,21 +93,24 @@ archive::ArchiveSpec spec_of_archive() {
   const std::pair<uint64_t, std::string> layouts[] =
       FLYDSL_AOT_GROUPED_GEMM_LAYOUTS(FLYDSL_AOT_LAYOUTS);
 #undef FLYDSL_AOT_LAYOUTS
-#define FLYDSL_AOT_TILE(number, rows, columns, resident, with)                             \
-  for (const auto &[layout, name] : layouts)                                               \
-    if (with >> layout & 1)                                                                \
-      add(name + "_" + #rows + "x" + #columns, key(FLYDSL_AOT_BF16, number, layout), rows, \
-          columns, resident, 16);
+#define FLYDSL_AOT_TILE(number, rows, columns, resident, with) \
+  for (const auto &[layout, name] : layouts)                   \
+    if (with >> layout & 1)                                    \
+      add(name + "_" + #rows + "x" + #columns,                 \
+          key(FLYDSL_AOT_BF16, FLYDSL_AOT_BF16, number, layout, 0), rows, columns, resident, 16);
   FLYDSL_AOT_GROUPED_GEMM_TILES(FLYDSL_AOT_TILE)
 #undef FLYDSL_AOT_TILE
   return spec;
 }
 
-using GroupedGemmTestBase = OneKernelTest<Params, Kernarg, &flydsl_aot::Library::grouped_gemm, &flydsl_aot::Library::grouped_gemm_query>;
+using GroupedGemmTestBase = OneKernelTest<Params, Kernarg, &flydsl_aot::Library::grouped_gemm,
+                                          &flydsl_aot::Library::grouped_gemm_query>;
 class GroupedGemmTest : public GroupedGemmTestBase {
  protected:
   archive::ArchiveSpec spec() const override { return spec_of_archive(); }
-  std::string kernel_of(const Params &params) { return GroupedGemmTestBase::kernel_of(params, "grouped_"); }
+  std::string kernel_of(const Params &params) {
+    return GroupedGemmTestBase::kernel_of(params, "grouped_");
+  }
   void expect_refused(const std::function<void(Params &)> &change, flydsl_aot_status status,
                       const std::string &message) {
     GroupedGemmTestBase::expect_refused(forward(), change, status, message);
@@ -99,7 +118,6 @@ class GroupedGemmTest : public GroupedGemmTestBase {
 };
 
 TEST_F(GroupedGemmTest, RefusesWhatIsWrong) {
-  expect_refused([](Params &p) { p.reserved = 1; }, FLYDSL_AOT_INVALID_ARGUMENT, "reserved is 1");
   expect_refused([](Params &p) { p.a.rank = 1; }, FLYDSL_AOT_INVALID_SHAPE, "a has rank 1");
   expect_refused([](Params &p) { p.b = {}; }, FLYDSL_AOT_INVALID_SHAPE, "b has rank 0");
   expect_refused([](Params &p) { p.d.rank = 3; }, FLYDSL_AOT_INVALID_SHAPE, "d has rank 3");
@@ -134,7 +152,7 @@ TEST_F(GroupedGemmTest, RefusesWhatIsWrong) {
       },
       FLYDSL_AOT_INVALID_SHAPE, "bias has rank 2");
   expect_refused([](Params &p) { p.a.dtype = FLYDSL_AOT_FP32; }, FLYDSL_AOT_UNSUPPORTED_DTYPE,
-                 "a is fp32; supported: fp16, bf16");
+                 "a is fp32; supported: fp16, bf16, e4m3, e5m2");
   expect_refused([](Params &p) { p.a.dtype = 99; }, FLYDSL_AOT_INVALID_DTYPE, "number 99");
   expect_refused([](Params &p) { p.b.dtype = FLYDSL_AOT_FP16; }, FLYDSL_AOT_INVALID_DTYPE,
                  "b is fp16");
@@ -162,6 +180,106 @@ TEST_F(GroupedGemmTest, RefusesWhatIsWrong) {
         p.d.strides[0] = 1000;
       },
       FLYDSL_AOT_UNSUPPORTED_SIZE, "must be below 2^31");
+}
+
+TEST_F(GroupedGemmTest, RefusesWrongScales) {
+  expect_refused([](Params &p) { p.scale_layout = 1; }, FLYDSL_AOT_INVALID_ARGUMENT,
+                 "scale_layout is 1; it must be 0: a is bf16");
+  expect_refused(
+      [](Params &p) {
+        p.b_scale = bf16(kBScale, {4, 200, 3});
+      },
+      FLYDSL_AOT_INVALID_ARGUMENT, "b_scale has rank 3; it must be absent: a is bf16");
+  const auto refused = [&](bool shuffled, const std::function<void(Params &)> &change,
+                           flydsl_aot_status status, const std::string &message) {
+    GroupedGemmTestBase::expect_refused(mx_forward(shuffled), change, status, message);
+  };
+  refused(
+      false, [](Params &p) { p.scale_layout = 2; }, FLYDSL_AOT_INVALID_ARGUMENT,
+      "scale_layout is 2");
+  refused(
+      false, [](Params &p) { p.a_scale = {}; }, FLYDSL_AOT_INVALID_SHAPE,
+      "a_scale is absent (rank 0); a is e4m3");
+  refused(
+      false, [](Params &p) { p.b.dtype = FLYDSL_AOT_BF16; }, FLYDSL_AOT_INVALID_DTYPE,
+      "b is bf16 (number 4); with an a of e4m3 it must be e4m3 or e5m2");
+  refused(
+      false, [](Params &p) { p.a.dtype = FLYDSL_AOT_E2M1X2; }, FLYDSL_AOT_UNSUPPORTED_DTYPE,
+      "a is e2m1x2");
+  refused(
+      false, [](Params &p) { p.a_scale.dtype = FLYDSL_AOT_FP32; }, FLYDSL_AOT_INVALID_DTYPE,
+      "a_scale is fp32");
+  refused(
+      false, [](Params &p) { p.a_scale.sizes[0] = 999; }, FLYDSL_AOT_INVALID_SHAPE,
+      "a_scale is 999 x 8; a has 1000 rows and K = 256, which need 1000 x 8");
+  refused(
+      true, [](Params &p) { p.a_scale.sizes[0] = 1000; }, FLYDSL_AOT_INVALID_SHAPE,
+      "need 1024 x 8 (shuffled");
+  refused(
+      false, [](Params &p) { p.b_scale.sizes[0] = 3; }, FLYDSL_AOT_INVALID_SHAPE,
+      "b_scale has G = 3");
+  refused(
+      true, [](Params &p) { p.a_scale.strides[0] = 9; }, FLYDSL_AOT_INVALID_STRIDE,
+      "a_scale has strides 9 and 1");
+  refused(
+      false, [](Params &p) { p.a.sizes[1] = p.b.sizes[1] = 250; }, FLYDSL_AOT_UNSUPPORTED_SIZE,
+      "K = 250; with a of e4m3 it must be a multiple of 32");
+  refused(
+      false, [](Params &p) { p.d.data = p.b_scale.data; }, FLYDSL_AOT_INVALID_POINTER,
+      "d overlaps b_scale");
+  refused(
+      false, [](Params &p) { p.a_scale.data = nullptr; }, FLYDSL_AOT_INVALID_POINTER,
+      "a_scale has data NULL");
+}
+
+TEST_F(GroupedGemmTest, ChoosesMxKernels) {
+  EXPECT_EQ(kernel_of(mx_forward()), "mx_plain");
+  EXPECT_EQ(kernel_of(mx_forward(true)), "mx_shuffled");
+  Params other = mx_forward();
+  other.a_scale.data = at(kAScale, 2);  // not aligned
+  EXPECT_EQ(kernel_of(other), "mx_general");
+  other = mx_forward();
+  other.a.strides[0] = 264;
+  EXPECT_EQ(kernel_of(other), "mx_general");
+  other = mx_forward();
+  other.a_scale.strides[0] = 1;
+  other.a_scale.strides[1] = 1000;
+  EXPECT_EQ(kernel_of(other), "mx_general");
+  // 128 of K with shuffled scales only.
+  for (const bool shuffled : {false, true}) {
+    other = mx_forward(shuffled);
+    other.a.sizes[1] = other.b.sizes[1] = 128;
+    if (!shuffled) other.a_scale.sizes[1] = other.b_scale.sizes[2] = 4;
+    EXPECT_EQ(kernel_of(other), shuffled ? "mx_shuffled" : "mx_general");
+  }
+  // Groups along K.
+  other = mx_forward();
+  other.a = flydsl_aot::tensor(at(kA), FLYDSL_AOT_E4M3, {1000, 256});
+  other.b = flydsl_aot::tensor(at(kB), FLYDSL_AOT_E5M2, {256, 200});
+  other.b.strides[0] = 1;
+  other.b.strides[1] = 256;
+  other.b_scale = flydsl_aot::tensor(at(kBScale), FLYDSL_AOT_E8M0, {200, 8});
+  other.d = bf16(kD, {4, 1000, 200});
+  EXPECT_EQ(kernel_of(other), "mx_general");
+}
+
+TEST_F(GroupedGemmTest, TellsKernelsWhereScalesAre) {
+  kernel_of(mx_forward());
+  Kernarg args = kernarg();
+  EXPECT_EQ(args.a_scale, at(kAScale));
+  EXPECT_EQ(args.b_scale, at(kBScale));
+  EXPECT_EQ(std::tuple(args.a_scale_stride_g, args.a_scale_stride_m, args.a_scale_stride_k),
+            std::tuple(0, 8, 1));
+  EXPECT_EQ(std::tuple(args.b_scale_stride_g, args.b_scale_stride_n, args.b_scale_stride_k),
+            std::tuple(1600, 8, 1));
+  EXPECT_EQ(args.scales_shuffled, 0u);
+  kernel_of(mx_forward(true));
+  args = kernarg();
+  EXPECT_EQ(args.scales_shuffled, 1u);
+  EXPECT_EQ(std::tuple(args.b_scale_stride_g, args.b_scale_stride_n, args.b_scale_stride_k),
+            std::tuple(1792, 8, 1));
+  kernel_of(forward());
+  EXPECT_EQ(kernarg().a_scale, nullptr);
 }
 
 TEST_F(GroupedGemmTest, ChoosesByWhatIsContiguous) {

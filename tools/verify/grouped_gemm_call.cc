@@ -2,19 +2,17 @@
 #include <utility>
 
 #include "tools/verify/grouped_gemm_case.h"
+#include "tools/verify/matrix_order.h"
 #include "tools/verify/operator_call.h"
 
 namespace flydsl::verify {
 namespace {
 
-// A matrix's sizes and elements with its last two axes exchanged, `rows` and `columns` those of before.
+// With the last two axes exchanged, `rows` and `columns` those of before.
 Elements exchanged(const Elements &elements, int64_t rows, int64_t columns) {
-  Elements result(elements.dtype, elements.bits.size());
-  for (size_t i = 0; i < elements.bits.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const int64_t matrix = at / (rows * columns), row = at / columns % rows, column = at % columns;
-    result.bits[static_cast<size_t>((matrix * columns + column) * rows + row)] = elements.bits[i];
-  }
+  Elements result(elements.dtype, 0);
+  const auto count = static_cast<int64_t>(elements.bits.size());
+  result.bits = transposed(elements.bits, count > 0 ? count / (rows * columns) : 0, rows, columns);
   return result;
 }
 
@@ -28,10 +26,7 @@ std::vector<int64_t> sizes_in_memory(const GroupedOperand &operand, bool has_gro
 }
 
 flydsl_aot_tensor in_order(flydsl_aot_tensor tensor, bool swapped) {
-  if (swapped) {
-    std::swap(tensor.sizes[tensor.rank - 2], tensor.sizes[tensor.rank - 1]);
-    std::swap(tensor.strides[tensor.rank - 2], tensor.strides[tensor.rank - 1]);
-  }
+  if (swapped) swap_last_axes(&tensor);
   return tensor;
 }
 
@@ -51,6 +46,15 @@ GroupedGemmResult call_grouped_gemm(flydsl_aot_handle *handle, const GroupedGemm
   };
   params.a = input("a", spec.a, numbers.a, spec.a_has_groups(), spec.m, spec.k);
   params.b = input("b", spec.b, numbers.b, spec.b_has_groups(), spec.k, spec.n);
+  if (spec.has_scales()) {
+    params.scale_layout = spec.a.scale_order.layout;
+    params.a_scale =
+        put_block_scales(call, "a_scale", spec.a.scale_order, spec.a_has_groups() ? spec.groups : 0,
+                         spec.m, spec.blocks(), numbers.a_scale);
+    params.b_scale =
+        put_block_scales(call, "b_scale", spec.b.scale_order, spec.b_has_groups() ? spec.groups : 0,
+                         spec.n, spec.blocks(), numbers.b_scale);
+  }
   if (spec.axis != SharedAxis::kNone) {
     // As pairs of words, low ones first.
     Elements offsets(FLYDSL_AOT_INT32, 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/verify/attention_result.h"
+#include "tools/verify/block_scales.h"
 #include "tools/verify/case_tensor.h"
 #include "tools/verify/reals.h"
 
@@ -19,12 +20,18 @@ struct GroupedOperand {
   PlacementRule place;
   bool swapped = false;      // the last two axes, in memory
   int64_t nan = 0, inf = 0;  // so many elements at random
+  flydsl_aot_dtype dtype = FLYDSL_AOT_BF16;
+  // Of e4m3 and e5m2:
+  bool any_bits = false;  // all numbers of the type, alike
+  BlockScaleOrder scale_order;
+  int64_t scale_low = 117, scale_high = 137;  // bytes
+  int64_t nan_scales = 0, zero_scales = 0;    // so many, at random
 };
 
 struct GroupedGemmSpec {
   std::string name;
   uint64_t seed = 1;
-  flydsl_aot_dtype dtype = FLYDSL_AOT_BF16, d_dtype = FLYDSL_AOT_BF16;
+  flydsl_aot_dtype d_dtype = FLYDSL_AOT_BF16;
   SharedAxis axis = SharedAxis::kRows;
   int64_t groups = 1, m = 1, n = 1, k = 1;
   std::vector<int64_t> offsets;  // as the call gets them; empty without an axis
@@ -36,10 +43,13 @@ struct GroupedGemmSpec {
   PlacementRule bias_place, offsets_place;
   bool varied = false;       // rows of a, columns of b have factors 2^-8 to 2^8
   bool nan_outside = false;  // what belongs to no group is NaN
+  int64_t judged = 0;  // so many rows and columns of a group, at random, and its last ones; 0: all
   int64_t repeat = 1;
-  std::string expect;
-  std::vector<double> want;  // none, or what every element that has a group must be
+  std::string expect, kernel;  // a status; a part of the kernel's name
+  std::vector<double> want;    // none, or what every element that has a group must be
 
+  bool has_scales() const { return a.dtype == FLYDSL_AOT_E4M3 || a.dtype == FLYDSL_AOT_E5M2; }
+  int64_t blocks() const { return k / 32; }
   int64_t size_of_axis() const {
     return axis == SharedAxis::kRows ? m : axis == SharedAxis::kColumns ? n : k;
   }
@@ -58,6 +68,7 @@ std::vector<int64_t> ends_of_groups(const GroupedGemmSpec &spec);
 // Elements in the order of the axes, (G,) M, K and so on.
 struct GroupedGemmNumbers {
   Elements a, b, bias;
+  std::vector<uint8_t> a_scale, b_scale;  // (G,) M, K / 32 and (G,) N, K / 32; or none
 };
 GroupedGemmNumbers grouped_gemm_numbers(const GroupedGemmSpec &spec);
 

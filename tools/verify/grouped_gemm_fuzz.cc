@@ -9,7 +9,9 @@ namespace {
 class Line : public FuzzLine {
  public:
   explicit Line(uint64_t seed) : FuzzLine(seed) {
-    set("dtype", one_of({"bf16", "fp16"}));
+    mx_ = chance(0.35);
+    set("dtype", mx_ ? one_of({"e4m3", "e5m2"}) : one_of({"bf16", "fp16"}));
+    if (mx_ && chance(0.3)) set("b_dtype", one_of({"e4m3", "e5m2"}));
     set("out", one_of({"same", "same", "bf16", "fp16", "fp32"}));
     axis_ = one_of({"rows", "rows", "columns", "k", "k", "none"});
     set("axis", axis_);
@@ -17,6 +19,7 @@ class Line : public FuzzLine {
     if (axis_ != "none") offsets();
     layout();
     values();
+    if (mx_) scales();
   }
 
  private:
@@ -36,6 +39,10 @@ class Line : public FuzzLine {
       n_ = (n_ + 7) / 8 * 8;
       k_ = (k_ + 7) / 8 * 8;
       m_ = (m_ + 7) / 8 * 8;
+    }
+    if (mx_) {
+      const int64_t whole = aligned_ ? one_of_numbers({128, 256}) : 32;
+      k_ = (k_ + whole - 1) / whole * whole;
     }
     // What takes the oracle a second or so.
     const int64_t most_groups =
@@ -72,12 +79,12 @@ class Line : public FuzzLine {
     if (chance(0.4)) set("offsets_dtype", "int64");
   }
   void layout() {
-    if (chance(0.4)) set("a_order", "km");
-    if (chance(0.6)) set("b_order", "nk");
+    if (chance(mx_ && aligned_ ? 0.1 : 0.4)) set("a_order", "km");
+    if (chance(mx_ && aligned_ ? 0.9 : 0.6)) set("b_order", "nk");
     if (chance(0.15)) set("d_order", "nm");
     if (aligned_) {
-      place("a", {"random16", "slack", "pitch:8"});
-      place("b", {"random16", "slack", "pitch:8"});
+      for (const char *tensor : {"a", "b"})
+        place(tensor, {"random16", "slack", mx_ ? "pitch:16" : "pitch:8"});
       place("d", {"slack", "offset:", "pitch:"});
     } else {
       for (const char *tensor : {"a", "b", "d"})
@@ -94,6 +101,9 @@ class Line : public FuzzLine {
       set("a", "int");
       set("b", "int");
       set("bias", "int");
+    } else if (mx_ && chance(0.3)) {
+      set("a", "bits");
+      set("b", "bits");
     } else if (chance(0.3)) {
       set("varied", "yes");
     } else if (chance(0.1)) {
@@ -104,7 +114,19 @@ class Line : public FuzzLine {
     if (chance(0.1)) number("repeat", 2);
   }
 
+  void scales() {
+    if (chance(0.5)) set("scales", "shuffled");
+    for (const std::string name : {"a", "b"}) {
+      if (chance(0.2)) set(name + "_scales", one_of({"127:127", "100:154", "125:129"}));
+      if (chance(0.1)) set(name + "_scale_order", "along_rows");
+      place(name + "_scale", {"offset:", "slack"});
+      if (chance(0.05)) number("nan_" + name + "_scale", 1);
+      if (chance(0.05)) number("zero_" + name + "_scale", random().between(1, 9));
+    }
+  }
+
   std::string axis_;
+  bool mx_ = false;
   int64_t m_ = 1, n_ = 1, k_ = 1, groups_ = 1;
   bool aligned_ = false;
 };

@@ -5,15 +5,42 @@
 
 #include "tools/verify/matrix_reference.h"
 #include "tools/verify/matrix_verdict.h"
+#include "tools/verify/mx_format.h"
 #include "tools/verify/operator_call.h"
 
 namespace flydsl::verify {
 namespace {
 
-std::vector<double> decoded_all(const Elements &elements) {
+// (matrices, rows, K) as numbers, with their scales: exact.
+std::vector<double> decoded_a(const Elements &elements, const std::vector<uint8_t> &scales) {
   std::vector<double> values(elements.bits.size());
-  for (size_t i = 0; i < values.size(); ++i) values[i] = elements[i];
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = elements[i] * (scales.empty() ? 1.0 : e8m0_to_double(scales[i / kMxBlock]));
   return values;
+}
+// The same of (matrices, K, columns), whose scales are (matrices, columns, K / 32).
+std::vector<double> decoded_b(const Elements &elements, const std::vector<uint8_t> &scales,
+                              int64_t k, int64_t columns) {
+  std::vector<double> values(elements.bits.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = elements[i];
+    if (scales.empty()) continue;
+    const auto at = static_cast<int64_t>(i);
+    const int64_t matrix = at / (k * columns), block = at / columns % k / kMxBlock;
+    const int64_t scale = (matrix * columns + at % columns) * (k / kMxBlock) + block;
+    values[i] *= e8m0_to_double(scales[static_cast<size_t>(scale)]);
+  }
+  return values;
+}
+
+// Which rows, or columns, of a group are judged.
+std::vector<bool> judged_of(const GroupedGemmSpec &spec, int64_t count, uint64_t stream) {
+  std::vector<bool> judged(static_cast<size_t>(count), spec.judged == 0);
+  if (count > 0) judged.back() = true;
+  Random random(spec.seed * 31 + stream);
+  for (int64_t n = 1; n < spec.judged && count > 0; ++n)
+    judged[static_cast<size_t>(random.below(count))] = true;
+  return judged;
 }
 
 // The part of the axes of one group.
@@ -37,19 +64,24 @@ bool wrong_by_hand(double got, double wanted) {
              : !(got == wanted || (std::isnan(got) && std::isnan(wanted)));
 }
 
+// Sums of such numbers have no error; with scales as far as they differ by 2^4 at most.
 bool is_exact(const Values &values) {
   return values.kind == Values::kInteger;
+}
+bool is_exact(const GroupedGemmSpec &spec, const GroupedOperand &operand) {
+  const bool alike = operand.scale_high - operand.scale_low <= 4 && operand.zero_scales == 0;
+  return is_exact(operand.values) && !operand.any_bits && (!spec.has_scales() || alike);
 }
 
 }  // namespace
 
 std::string judge_grouped_gemm(const GroupedGemmSpec &spec, const GroupedGemmNumbers &numbers,
                                const Elements &d, std::string *figures) {
-  const std::vector<double> a = decoded_all(numbers.a), b = decoded_all(numbers.b);
+  const std::vector<double> a = decoded_a(numbers.a, numbers.a_scale);
+  const std::vector<double> b = decoded_b(numbers.b, numbers.b_scale, spec.k, spec.n);
   const std::vector<int64_t> ends = ends_of_groups(spec);
   const bool has_bias = !numbers.bias.bits.empty();
-  // Sums of small integers have no error.
-  const bool exact = is_exact(spec.a.values) && is_exact(spec.b.values) && !spec.varied &&
+  const bool exact = is_exact(spec, spec.a) && is_exact(spec, spec.b) && !spec.varied &&
                      (!has_bias || is_exact(spec.bias));
   std::vector<bool> owned(d.bits.size());
   MatrixVerdict verdict("d", spec.d_dtype);
@@ -58,12 +90,21 @@ std::string judge_grouped_gemm(const GroupedGemmSpec &spec, const GroupedGemmNum
     const Part part = part_of(spec, ends, group);
     const MatrixView of_a{a.data() + (spec.a_has_groups() ? g * spec.m * spec.k : 0), spec.k, 1};
     const MatrixView of_b{b.data() + (spec.b_has_groups() ? g * spec.k * spec.n : 0), spec.n, 1};
+    const std::vector<bool> rows = judged_of(spec, part.rows, 101 + group),
+                            columns = judged_of(spec, part.columns, 1'000'003 + group);
     for (int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
       for (int64_t column = part.first_column; column < part.first_column + part.columns;
            ++column) {
+        const int64_t matrix = spec.d_has_groups() ? g * spec.m * spec.n : 0;
+        const auto at = static_cast<size_t>(matrix + row * spec.n + column);
+        owned[at] = true;
+        if (!rows[static_cast<size_t>(row - part.first_row)] &&
+            !columns[static_cast<size_t>(column - part.first_column)])
+          continue;
         const Dot product = dot(of_a, row, of_b, column, part.first_k, part.end_k);
         double reference = product.sum;
-        double error = accumulation_error(part.end_k - part.first_k) * product.magnitude;
+        double error = accumulation_error(part.end_k - part.first_k) * product.magnitude +
+                       (spec.has_scales() ? 0x1p-126 : 0);
         if (has_bias) {
           const int64_t line = spec.bias_of_groups ? g * spec.n : 0;
           const double bias = numbers.bias[static_cast<size_t>(line + column)];
@@ -74,9 +115,6 @@ std::string judge_grouped_gemm(const GroupedGemmSpec &spec, const GroupedGemmNum
           return "the oracle's element is " + std::to_string(reference) + ", but the case says " +
                  std::to_string(spec.want[0]) + ": one is wrong";
         }
-        const int64_t matrix = spec.d_has_groups() ? g * spec.m * spec.n : 0;
-        const auto at = static_cast<size_t>(matrix + row * spec.n + column);
-        owned[at] = true;
         verdict.judge(g, row, column, d[at], reference, exact ? 0 : error);
       }
     }
@@ -97,6 +135,10 @@ Outcome verify_grouped_gemm_case(flydsl_aot_handle *handle, const GroupedGemmSpe
   const GroupedGemmResult result = call_grouped_gemm(handle, spec, numbers);
   outcome.device_failed = result.device_failed;
   if (!call_is_to_be_judged(spec.expect, result, &outcome.fault)) return outcome;
+  if (result.kernel.find(spec.kernel) == std::string::npos) {
+    outcome.fault = "ran " + result.kernel + ", not " + spec.kernel;
+    return outcome;
+  }
   std::string figures;
   outcome.fault = judge_grouped_gemm(spec, numbers, result.d, &figures);
   outcome.numbers = figures + " " + result.kernel;

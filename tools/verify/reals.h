@@ -29,8 +29,9 @@ inline double decoded(flydsl_aot_dtype dtype, uint32_t bits) {
   }
 }
 
-// Of a real type, rounded to nearest even.
+// Of a real or 8-bit type, rounded to nearest even.
 inline uint32_t encoded(flydsl_aot_dtype dtype, float value) {
+  if (flydsl_aot_dtype_bytes(dtype) == 1) return float_to_float8(dtype, value);
   return dtype == FLYDSL_AOT_FP32 ? std::bit_cast<uint32_t>(value) : from_float(dtype, value);
 }
 

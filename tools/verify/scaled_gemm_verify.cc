@@ -2,30 +2,14 @@
 
 #include <utility>
 
+#include "tools/verify/block_scales.h"
+#include "tools/verify/matrix_order.h"
 #include "tools/verify/matrix_reference.h"
 #include "tools/verify/matrix_verdict.h"
 #include "tools/verify/operator_call.h"
 
 namespace flydsl::verify {
 namespace {
-
-void swap_last_axes(flydsl_aot_tensor *tensor) {
-  const int last = tensor->rank - 1;
-  std::swap(tensor->sizes[last], tensor->sizes[last - 1]);
-  std::swap(tensor->strides[last], tensor->strides[last - 1]);
-}
-
-// (batches, rows, columns) with the rows as the fastest axis.
-template <typename Vector>
-Vector transposed(const Vector &of, int64_t batches, int64_t rows, int64_t columns) {
-  Vector result(of.size());
-  size_t i = 0;
-  for (int64_t batch = 0; batch < batches; ++batch)
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column)
-        result[static_cast<size_t>((batch * columns + column) * rows + row)] = of[i++];
-  return result;
-}
 
 Elements elements_of(flydsl_aot_dtype dtype, const std::vector<uint8_t> &bytes) {
   Elements elements(dtype, 0);
@@ -67,33 +51,9 @@ flydsl_aot_tensor put_operand(OperatorCall &call, const std::string &name,
 flydsl_aot_tensor put_scale(OperatorCall &call, const std::string &name, const ScaledGemmSpec &spec,
                             const MxOperandSpec &operand, int64_t rows,
                             const std::vector<uint8_t> &scales) {
-  const bool batched = spec.batches > 0 && operand.batched;
-  const int64_t batches = batched ? spec.batches : 1, blocks = spec.blocks();
-  std::vector<uint8_t> bytes = scales;
-  std::vector<int64_t> sizes = {rows, blocks};
-  const bool shuffled = spec.layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
-  const bool along_rows = operand.scales_along_rows && !shuffled;
-  if (shuffled) {
-    sizes = {(rows + 31) / 32 * 32, (blocks + 7) / 8 * 8};
-    bytes.assign(static_cast<size_t>(batches * sizes[0] * sizes[1]), 255);  // NaN in what pads
-    size_t i = 0;
-    for (int64_t batch = 0; batch < batches; ++batch)
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t block = 0; block < blocks; ++block)
-          bytes[static_cast<size_t>(batch * sizes[0] * sizes[1] +
-                                    shuffled_scale_place(row, block, sizes[1]))] = scales[i++];
-  } else if (along_rows) {
-    bytes = transposed(bytes, batches, rows, blocks);
-    std::swap(sizes[0], sizes[1]);
-  }
-  if (batched) sizes.insert(sizes.begin(), batches);
-  PlacementRule rule = operand.scale_place;
-  // Shuffled matrices are dense.
-  if (shuffled && rule.kind != PlacementRule::kOffset) rule = {};
-  flydsl_aot_tensor tensor =
-      call.input(name, elements_of(FLYDSL_AOT_E8M0, bytes), sizes, rule, batched ? 1 : 0).tensor();
-  if (along_rows) swap_last_axes(&tensor);
-  return tensor;
+  const BlockScaleOrder order{spec.layout, operand.scales_along_rows, operand.scale_place};
+  return put_block_scales(call, name, order, operand.batched ? spec.batches : 0, rows,
+                          spec.blocks(), scales);
 }
 
 // Which of `all` rows, or columns, are judged.

@@ -1,0 +1,93 @@
+// The instances for MXFP8 operands with K contiguous and in whole slabs: tiles of 256 x 256 of D, the main loop of scaled_gemm
+// (scaled_gemm/mx_loop.hip.h). A work-group computes one tile after the other.
+#pragma once
+
+#include "grouped_gemm/store.hip.h"
+#include "scaled_gemm/mx_loop.hip.h"
+#include "scaled_gemm/sum_rows.hip.h"
+
+namespace flydsl::kernels::grouped {
+
+constexpr i32 kMxTile = 256;
+// Shuffled scales lie in blocks of so many rows, of which a tile takes whole ones.
+constexpr u32 kShuffledRows = 32;
+
+// What the copies of a tile read, and its scales. What is beyond the group, but not beyond the tensor, is computed and not stored.
+struct MxSide {
+  global_ptr<const char> first, first_scale;
+  i64 row_bytes;
+  u32 scale_row_bytes;
+  i32 rows;
+
+  FLYDSL_DEVICE matmul::Operand operand() const {
+    return {first, row_bytes, rows < kMxTile ? rows : kMxTile};
+  }
+};
+FLYDSL_DEVICE MxSide mx_side_a(const Tile &tile) {
+  const Arguments args = fresh_arguments();
+  const i64 g = tile.group, m = tile.m;
+  return {(global_ptr<const char>)args->a + g * args->a_stride_g + m * args->a_stride_m,
+          (global_ptr<const char>)args->a_scale + g * args->a_scale_stride_g +
+              m * args->a_scale_stride_m,
+          args->a_stride_m, static_cast<u32>(args->a_scale_stride_m), args->m - tile.m};
+}
+FLYDSL_DEVICE MxSide mx_side_b(const Tile &tile) {
+  const Arguments args = fresh_arguments();
+  const i64 g = tile.group, n = tile.n;
+  return {(global_ptr<const char>)args->b + g * args->b_stride_g + n * args->b_stride_n,
+          (global_ptr<const char>)args->b_scale + g * args->b_scale_stride_g +
+              n * args->b_scale_stride_n,
+          args->b_stride_n, static_cast<u32>(args->b_scale_stride_n), args->n - tile.n};
+}
+
+template <bool shuffled>
+FLYDSL_DEVICE void store_mx_tile(const Tile &tile, lds_ptr<char> memory, u32 wave, u32 lane) {
+  using Rows = scaled_gemm::SumRows;
+  const DestinationOf<shuffled> to(tile, static_cast<i32>(Rows::first_row(wave, lane)),
+                                   static_cast<i32>(Rows::first_column(wave, lane)));
+  const auto store = [&](auto store)
+                         FLYDSL_INLINED { scaled_gemm::store_rows<4>(memory, wave, lane, store); };
+  if (FLYDSL_UNLIKELY(!to.is_plain)) {
+    scaled_gemm::store_rows<1>(memory, wave, lane, [&](u32 row, float(&sums)[8]) FLYDSL_INLINED {
+      to.store_any(row, sums);
+    });
+  } else if (to.dtype == Real::bf16) {
+    store([&](u32 row, const float(&sums)[8])
+              FLYDSL_INLINED { to.template store16<bf16>(row, sums); });
+  } else if (to.dtype == Real::fp16) {
+    store([&](u32 row, const float(&sums)[8])
+              FLYDSL_INLINED { to.template store16<fp16>(row, sums); });
+  } else {
+    store([&](u32 row, const float(&sums)[8]) FLYDSL_INLINED { to.store32(row, sums); });
+  }
+}
+
+template <int format_a, int format_b, bool shuffled>
+FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
+  using Loop = scaled_gemm::MxLoop<format_a, format_b, shuffled>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(16)));
+  const u32 thread = __builtin_amdgcn_workitem_id_x();
+  Tiles<kMxTile, kMxTile, shuffled ? kShuffledRows : 1> tiles(thread % kWaveLanes);
+  if (!tiles.more()) return;
+#pragma unroll 1
+  for (;;) {
+    const Tile tile = tiles.next();
+    // Made of the lane's number anew for each tile: nothing has to be kept over it.
+    const u32 here = computed_here(thread), wave = uniform(here / kWaveLanes),
+              lane = here % kWaveLanes;
+    const i32 k = fresh_arguments()->k, slabs = k / Loop::kSlabK, loads = (k + 255) / 256;
+    Loop loop((lds_ptr<char>)memory, wave, lane);
+    const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
+    loop.scales_a.begin(a.first_scale, a.scale_row_bytes, wave / 2 * 128, static_cast<u32>(a.rows),
+                        loads, lane);
+    loop.scales_b.begin(b.first_scale, b.scale_row_bytes, wave % 2 * 128, static_cast<u32>(b.rows),
+                        loads, lane);
+    loop.begin(a.operand(), b.operand(), slabs);
+    loop.run(slabs);
+    store_mx_tile<shuffled>(tile, (lds_ptr<char>)memory, wave, lane);
+    if (!tiles.more()) return;
+    barrier();
+  }
+}
+
+}  // namespace flydsl::kernels::grouped
