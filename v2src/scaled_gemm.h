@@ -37,12 +37,35 @@ struct Problem {
   bool empty;                // no output element
   bool transposed;           // the kernel's D is that of the caller transposed
   int64_t batches, m, n, k;  // the kernel's
-  select::Problem key;
+  uint32_t compute_units;
+  select::Problem key, second_pass_key;
 };
-Problem describe(const Params &params);
+// `compute_units`: 0 if they are not known.
+Problem describe(const Params &params, uint32_t compute_units);
 
-// Grid and arguments for the instance's tile. `compute_units`: 0 if they are not known.
-Status kernarg_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
-                  Kernarg *kernarg, LinearTiles *grid);
+// How one instance's tiles share the work.
+struct Plan {
+  int64_t row_tiles, column_tiles;
+  int64_t splits, split_k;   // parts of K
+  uint64_t workspace_bytes;  // of their sums
+  LinearTiles grid;
+};
+Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan);
+
+// Whether instances with tiles of so many columns take parts of K: those for few rows.
+constexpr bool has_parts(int64_t tile_columns) {
+  return tile_columns < 64;
+}
+// A model of the time that tiles of this size take, in clocks, with the best number of parts of K. For comparison only.
+struct Cost {
+  double clocks;
+  int64_t splits;
+};
+Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns);
+
+Kernarg kernarg_of(const Problem &problem, const Plan &plan);
+// Changes them for the second pass, and says how it is launched.
+Status set_second_pass(const Problem &problem, const archive::Entry &entry, Kernarg *kernarg,
+                       LinearTiles *grid);
 
 }  // namespace flydsl::scaled_gemm

@@ -1,5 +1,7 @@
 // A checked scaled_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/scaled_gemm.py).
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include "v2src/scaled_gemm.h"
@@ -7,6 +9,8 @@
 
 namespace flydsl::scaled_gemm {
 namespace {
+
+constexpr uint32_t kComputeUnitsOfMi350 = 256;
 
 // 0 for a tensor that has no batches: the same for all.
 int64_t batch_stride(const flydsl_aot_tensor &tensor, int32_t full_rank) {
@@ -50,12 +54,9 @@ bool is_shuffled(const Params &params) {
   return params.scale_layout == FLYDSL_AOT_SCALES_SHUFFLED_32_8;
 }
 
-// Whether the instances for large matrices take the problem, whatever its alignment: K contiguous and in whole slabs, offsets
-// inside a tile within 31 bits. Plain scales of 8 blocks are read at once.
-bool is_fast(const Params &params, const Problem &problem) {
-  const bool bytes = params.a.dtype != FLYDSL_AOT_E2M1X2;
-  const int64_t whole = bytes && is_shuffled(params) ? 128 : 256;
-  if (problem.k == 0 || problem.k % whole != 0) return false;
+// Whether fast instances take the problem, whatever its alignment: K contiguous, offsets inside a tile within 31 bits, plain scales of
+// a row next to each other.
+bool is_regular(const Params &params) {
   for (const Side &side : {side_a(params), side_b(params)}) {
     constexpr int64_t kMostRowBytes = int64_t{1} << 22;
     if (stride_of(side.data, side.k) != 1 || stride_of(side.data, side.rows) >= kMostRowBytes ||
@@ -63,7 +64,32 @@ bool is_fast(const Params &params, const Problem &problem) {
       return false;
     if (!is_shuffled(params) && stride_of(side.scale, kLast) != 1) return false;
   }
-  return problem.m > 64 && problem.n > 64;
+  return true;
+}
+
+struct FastTile {
+  flydsl_aot_dtype a_dtype, b_dtype;
+  uint32_t number;
+  int64_t rows, columns;
+};
+#define FLYDSL_AOT_TILE(a_dtype, b_dtype, number, rows, columns) \
+  FastTile{a_dtype, b_dtype, number, rows, columns},
+constexpr FastTile kFastTiles[] = {FLYDSL_AOT_SCALED_GEMM_TILES(FLYDSL_AOT_TILE)};
+#undef FLYDSL_AOT_TILE
+
+// Whether an instance with such tiles takes a regular problem.
+bool takes(const FastTile &tile, const Problem &problem) {
+  const bool shuffled = is_shuffled(*problem.params);
+  if (has_parts(tile.columns)) {
+    constexpr double kMostTiles = 1 << 30;
+    return problem.k % 128 == 0 && static_cast<double>(problem.m) / static_cast<double>(tile.rows) *
+                                           static_cast<double>(problem.n) *
+                                           static_cast<double>(problem.batches) <
+                                       kMostTiles;
+  }
+  // Slabs are whole, and plain scales of 8 blocks read at once.
+  const bool packed = problem.params->a.dtype == FLYDSL_AOT_E2M1X2;
+  return problem.k % (packed || !shuffled ? 256 : 128) == 0 && problem.m > 64 && problem.n > 64;
 }
 
 // Of what is copied in pieces of 16 bytes, or of 4 where scales are.
@@ -74,9 +100,46 @@ uint64_t alignment_of(const Params &params) {
   return mask & (~mask + 1);
 }
 
+// Fast instances from the cheapest on, then the general one.
+void set_keys(flydsl_aot_dtype a, flydsl_aot_dtype b, Problem *problem) {
+  select::Problem &key = problem->key;
+  key.op = problem->second_pass_key.op = kName;
+  key.align_bytes = alignment_of(*problem->params);
+  for (select::Problem *any : {&key, &problem->second_pass_key}) {
+    any->seq_q = static_cast<uint64_t>(problem->m);
+    any->seq_k = static_cast<uint64_t>(problem->k);
+  }
+  problem->second_pass_key.functional_key = flydsl_aot_scaled_gemm_key(0, 0, 0, 0, 1);
+  const auto key_of = [&](uint32_t tile, bool shuffled) {
+    return flydsl_aot_scaled_gemm_key(static_cast<uint64_t>(a), static_cast<uint64_t>(b), tile,
+                                      shuffled, 0);
+  };
+  struct Choice {
+    double clocks;
+    uint64_t key;
+  };
+  std::array<Choice, std::size(kFastTiles)> choices;
+  size_t count = 0;
+  if (problem->k > 0 && is_regular(*problem->params)) {
+    for (const FastTile &tile : kFastTiles) {
+      if (tile.a_dtype != a || tile.b_dtype != b || !takes(tile, *problem)) continue;
+      choices[count++] = {cost_of(*problem, tile.rows, tile.columns).clocks,
+                          key_of(tile.number, is_shuffled(*problem->params))};
+    }
+  }
+  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
+                   [](const Choice &x, const Choice &y) { return x.clocks < y.clocks; });
+  count = std::min(count, select::kMaxKeys - 1);
+  const uint64_t general = key_of(0, false);
+  key.functional_key = count > 0 ? choices[0].key : general;
+  key.fallbacks = count;
+  for (size_t i = 0; i < count; ++i)
+    key.fallback_keys[i] = i + 1 < count ? choices[i + 1].key : general;
+}
+
 }  // namespace
 
-Problem describe(const Params &params) {
+Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
   problem.params = &params;
   problem.empty = empty(params.d);
@@ -87,32 +150,18 @@ Problem describe(const Params &params) {
   problem.k = size_of(params.a, kLast);
   problem.transposed = problem.n > 1 && problem.m > 1 && stride_of(params.d, kLast) != 1 &&
                        stride_of(params.d, kSecond) == 1;
-  Side a = side_a(params), b = side_b(params);
-  uint64_t a_dtype = static_cast<uint64_t>(a.data.dtype),
-           b_dtype = static_cast<uint64_t>(b.data.dtype);
+  flydsl_aot_dtype a_dtype = params.a.dtype, b_dtype = params.b.dtype;
   if (problem.transposed) {
     std::swap(problem.m, problem.n);
     std::swap(a_dtype, b_dtype);
   }
-  problem.key.op = kName;
-  problem.key.functional_key = flydsl_aot_scaled_gemm_key(a_dtype, b_dtype, 0, 0);
-  problem.key.align_bytes = alignment_of(params);
-  if (is_fast(params, problem)) {
-    problem.key.fallback_keys[problem.key.fallbacks++] = problem.key.functional_key;
-    problem.key.functional_key =
-        flydsl_aot_scaled_gemm_key(a_dtype, b_dtype, 1, is_shuffled(params));
-  }
-  problem.key.seq_q = static_cast<uint64_t>(problem.m);
-  problem.key.seq_k = static_cast<uint64_t>(problem.k);
+  problem.compute_units = compute_units ? compute_units : kComputeUnitsOfMi350;
+  set_keys(a_dtype, b_dtype, &problem);
   return problem;
 }
 
-Status kernarg_of(const Problem &problem, const archive::Entry &entry, uint32_t compute_units,
-                  Kernarg *result, LinearTiles *grid) {
+Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   const Params &params = *problem.params;
-  const int64_t column_tiles = rounded_up(problem.n, entry.tile[1]) / entry.tile[1];
-  FLYDSL_RETURN_IF_ERROR(
-      linear_tiles(problem.m, problem.batches, column_tiles, entry.tile[0], grid));
   Kernarg kernarg{};
   const bool shuffled = is_shuffled(params);
   const Side a = problem.transposed ? side_b(params) : side_a(params);
@@ -140,18 +189,15 @@ Status kernarg_of(const Problem &problem, const archive::Entry &entry, uint32_t 
   kernarg.n = static_cast<int32_t>(problem.n);
   kernarg.k = static_cast<int32_t>(problem.k);
   kernarg.batches = static_cast<uint32_t>(problem.batches);
-  kernarg.row_tiles = grid->row_tiles;
-  kernarg.column_tiles = static_cast<uint32_t>(column_tiles);
-  kernarg.tiles = static_cast<uint32_t>(grid->row_tiles * column_tiles * problem.batches);
-  if (entry.tile[2] != 0) {
-    constexpr uint32_t kComputeUnitsOfMi350 = 256;
-    const uint32_t resident =
-        (compute_units ? compute_units : kComputeUnitsOfMi350) * entry.tile[2];
-    *grid = {std::min(kernarg.tiles, resident), 1, grid->row_tiles};
-  }
-  kernarg.grid_x = grid->grid_x;
-  *result = kernarg;
-  return {};
+  kernarg.row_tiles = static_cast<uint32_t>(plan.row_tiles);
+  kernarg.column_tiles = static_cast<uint32_t>(plan.column_tiles);
+  kernarg.partials = static_cast<float *>(params.workspace);
+  kernarg.splits = static_cast<uint32_t>(plan.splits);
+  kernarg.split_k = static_cast<int32_t>(plan.split_k);
+  kernarg.tiles =
+      static_cast<uint32_t>(plan.row_tiles * plan.column_tiles * plan.splits * problem.batches);
+  kernarg.grid_x = plan.grid.grid_x;
+  return kernarg;
 }
 
 }  // namespace flydsl::scaled_gemm

@@ -31,4 +31,15 @@ FLYDSL_DEVICE f32x16 scaled_product(const Fragment &a, const Fragment &b, u32 sc
       static_cast<int>(scale_a), byte_b, static_cast<int>(scale_b));
 }
 
+// D[16x16] = A[16x128] 2^sa * B[128x16] 2^sb + C. Lane l, with g = l / 16, has row l % 16 and, of bytes, k = 16 g .. and 64 + 16 g .., of e2m1 32 g ..,
+// the scale of 32 g .., and of D column l % 16 and rows 4 g ..
+template <int format_a, int format_b, int byte_a = 0, int byte_b = 0>
+FLYDSL_DEVICE f32x4 scaled_product16(const Fragment &a, const Fragment &b, u32 scale_a, u32 scale_b,
+                                     f32x4 sum) {
+  using operand = vec<int, 8>;
+  return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(
+      bits_as<operand>(a), bits_as<operand>(b), sum, format_a, format_b, byte_a,
+      static_cast<int>(scale_a), byte_b, static_cast<int>(scale_b));
+}
+
 }  // namespace flydsl::kernels::scaled_gemm

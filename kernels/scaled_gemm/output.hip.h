@@ -51,4 +51,24 @@ FLYDSL_DEVICE void finish_row8(Arguments args, u32 batch, i32 row, i32 column, i
   });
 }
 
+// Where the sum of (row, column) of a part of K is.
+FLYDSL_DEVICE global_ptr<char> part_of(Arguments args, u32 split, u32 batch, i32 row, i32 column) {
+  const i64 m = args->m, n = args->n, plane = i64{split} * args->batches + batch;
+  return (global_ptr<char>)args->partials + 4 * ((plane * m + row) * n + column);
+}
+
+// Sums of a part of K, or of all of it: see finish_row8.
+FLYDSL_DEVICE void store_sums8(Arguments args, u32 split, u32 batch, i32 row, i32 column, i32 count,
+                               float (&sums)[8]) {
+  if (args->splits == 1) return finish_row8(args, batch, row, column, count, sums);
+  const global_ptr<char> to = part_of(args, split, batch, row, column);
+  if (count >= 8) {
+    store_packed8<fp32>(to, sums);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 7; ++i)
+      if (i < count) store_real<fp32>(to + 4 * i, sums[i]);
+  }
+}
+
 }  // namespace flydsl::kernels::scaled_gemm

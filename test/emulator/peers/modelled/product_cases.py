@@ -1,7 +1,7 @@
 """Problems of matrix products as benchmarks/*.txt write them, for `flydsl-aot bench` and for a table. A problem: m, n and k (m: the rows of all groups), `for`,
 where the sizes come from, and
 gemm          layout=nt (B lies as (n, k)) or nn, d_dtype
-scaled_gemm   dtype=e4m3 or e2m1 of both operands, scales=plain or shuffled
+scaled_gemm   dtype=e4m3 or e2m1 of both operands, dtype_a of another A, scales=plain or shuffled
 gemm          sweep=all: every configuration of a peer is tried, sweep=leaders: those of the section's swept problems that were fastest there
 grouped_gemm  groups=8 (of equal sizes, or with unlike=SEED of sizes drawn from a gamma distribution of shape 2) or offsets=70,70,200, b_order=kn or nk
 """
@@ -45,7 +45,7 @@ def settings(operator, words):
     else:
         kn = words.get("b_order", "kn") == "kn"
         made = dict(a=f"{m}x{k}", b=f"{groups_of(words)}x" + (f"{k}x{n}" if kn else f"{n}x{k}"), offsets=offsets(words))
-    return made | {name: words[name] for name in ("dtype", "scales", "d_dtype", "b_order") if name in words}
+    return made | {name: words[name] for name in ("dtype", "dtype_a", "scales", "d_dtype", "b_order") if name in words}
 
 
 def kind(words):
@@ -61,7 +61,7 @@ def title(words):
         parts.append(f"{words['groups']} groups" + (" of unlike sizes" if "unlike" in words else ""))
     if "offsets" in words:
         parts.append(f"groups to {words['offsets']}")
-    parts += [f"{name} {words[name]}" for name in ("scales", "d_dtype") if name in words]
+    parts += [f"{name} {words[name]}" for name in ("dtype_a", "scales", "d_dtype") if name in words]
     parts += [{"nn": "B (k, n)", "nt": "B (n, k)"}[words["layout"]]] if "layout" in words else []
     return ", ".join(parts) + (f" ({words['for'].replace('_', ' ')})" if "for" in words else "")
 
