@@ -48,6 +48,7 @@ struct Plan {
   int64_t row_tiles, column_tiles;
   int64_t splits, split_k;   // parts of K
   uint64_t workspace_bytes;  // of their sums
+  int64_t second_pass_blocks;
   LinearTiles grid;
 };
 Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan);
@@ -65,7 +66,7 @@ Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns);
 
 Kernarg kernarg_of(const Problem &problem, const Plan &plan);
 // Changes them for the second pass, and says how it is launched.
-Status set_second_pass(const Problem &problem, const archive::Entry &entry, Kernarg *kernarg,
+Status set_second_pass(const Plan &plan, const archive::Entry &entry, Kernarg *kernarg,
                        LinearTiles *grid);
 
 }  // namespace flydsl::scaled_gemm

@@ -81,11 +81,12 @@ constexpr FastTile kFastTiles[] = {FLYDSL_AOT_SCALED_GEMM_TILES(FLYDSL_AOT_TILE)
 bool takes(const FastTile &tile, const Problem &problem) {
   const bool shuffled = is_shuffled(*problem.params);
   if (has_parts(tile.columns)) {
+    // (With more rows their tiles read the columns of B too often.)
     constexpr double kMostTiles = 1 << 30;
-    return problem.k % 128 == 0 && static_cast<double>(problem.m) / static_cast<double>(tile.rows) *
-                                           static_cast<double>(problem.n) *
-                                           static_cast<double>(problem.batches) <
-                                       kMostTiles;
+    return problem.k % 128 == 0 && problem.m <= 256 &&
+           static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                   static_cast<double>(problem.batches) <
+               kMostTiles * static_cast<double>(tile.rows);
   }
   // Slabs are whole, and plain scales of 8 blocks read at once.
   const bool packed = problem.params->a.dtype == FLYDSL_AOT_E2M1X2;

@@ -81,6 +81,8 @@ Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan) 
   plan->splits = cost_of(problem, entry.tile[0], entry.tile[1]).splits;
   plan->split_k = part_of_k(problem.k, plan->splits);
   plan->workspace_bytes = bytes_of_parts(problem, plan->splits);
+  plan->second_pass_blocks =
+      plan->splits == 1 ? 0 : problem.batches * problem.m * divided_up(problem.n, kElementsOfBlock);
   FLYDSL_RETURN_IF_ERROR(linear_tiles(plan->row_tiles * plan->column_tiles,
                                       problem.batches * plan->splits, 1, 1, &plan->grid));
   if (entry.tile[2] == 0) return {};
@@ -90,14 +92,12 @@ Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan) 
   return {};
 }
 
-Status set_second_pass(const Problem &problem, const archive::Entry &entry, Kernarg *kernarg,
+Status set_second_pass(const Plan &plan, const archive::Entry &entry, Kernarg *kernarg,
                        LinearTiles *grid) {
-  const int64_t blocks =
-      problem.batches * problem.m * divided_up(problem.n, kElementsOfBlock);
-  FLYDSL_RETURN_IF_ERROR(linear_tiles(blocks, 1, 1,
+  FLYDSL_RETURN_IF_ERROR(linear_tiles(plan.second_pass_blocks, 1, 1,
                                       entry.tile[0] / static_cast<uint32_t>(kElementsOfBlock),
                                       grid));
-  kernarg->tiles = static_cast<uint32_t>(blocks);
+  kernarg->tiles = static_cast<uint32_t>(plan.second_pass_blocks);
   kernarg->grid_x = grid->grid_x;
   return {};
 }

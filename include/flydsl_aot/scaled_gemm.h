@@ -63,7 +63,7 @@ typedef struct flydsl_aot_scaled_gemm_params {
  * batch stride is 0 is. A scale has the rank of its operand. Strides are free, 0 among them where an operand is only read; d may not
  * overlap itself or an input. e2m1x2: sizes count fp4 values, the packed axis is K, in B too, and has stride 1; all other strides
  * count bytes. Every operand is aligned to its element size; no more is required, but fast instances need K contiguous in a and b, 16-byte
- * aligned otherwise, K a multiple of 256 (128 for e4m3 and e5m2 with shuffled scales), and 4-byte aligned scales.
+ * aligned otherwise, K a multiple of 256 (128 for e4m3 and e5m2 with shuffled scales, and where M is at most 256), and 4-byte aligned scales.
  * Refused: other element types (UNSUPPORTED_DTYPE; scales of a tensor or its rows are gemm's); e2m1 with another type
  * (INVALID_DTYPE); scales that are not e8m0 (INVALID_DTYPE); K that is no multiple of 32, M, N, K or the batch above 2^30, or
  * ceil(M / 128) * ceil(N / 128) * batch not below 2^31 (UNSUPPORTED_SIZE); an e2m1 operand whose K is not packed, shuffled scales

@@ -38,16 +38,17 @@ struct FewRowsSource {
     u32x4 low[blocks][steps], high[blocks][kPacked ? 1 : steps];
     u32 scales[blocks][kWords];
   };
-  global_ptr<const char> data, scales;         // of the tile's first row, the same in all lanes
+  global_ptr<const char> data, scales;            // of the tile's first row, the same in all lanes
   u32 data_offset[blocks], scale_offset[blocks];  // the lane's of the next chunk
-  u32 shift[blocks];                           // to the lane's byte of a word
+  u32 shift[blocks];                              // to the lane's byte of a word
 
   // From `step` on.
   FLYDSL_DEVICE FewRowsSource(const FewRowsOperand &from, i32 step, u32 lane) {
     const u32 g = lane / 16;
     const i32 lines = shuffled ? from.first / 32 * 32 : from.first;
     data = from.data + (from.first * from.row_bytes + i64{step} * kStepBytes);
-    scales = from.scales + (lines * from.scale_row_bytes + i64{step} / (shuffled ? 2 : 1) * kScaleBytes);
+    scales =
+        from.scales + (lines * from.scale_row_bytes + i64{step} / (shuffled ? 2 : 1) * kScaleBytes);
 #pragma unroll
     for (int n = 0; n < blocks; ++n) {
       const u32 row = from.existing(16 * n + lane % 16);
@@ -94,7 +95,9 @@ struct FewRowsSource {
     settle();
   }
   // In scalar registers, so that lanes keep offsets of 32 bits only.
-  FLYDSL_DEVICE void settle() { asm volatile("" : "+s"(data), "+s"(scales)); }
+  FLYDSL_DEVICE void settle() {
+    asm volatile("" : "+s"(data), "+s"(scales));
+  }
   FLYDSL_DEVICE static Fragment fragment(const Chunk &of, int n, int t) {
     if constexpr (kPacked)
       return {of.low[n][t], of.low[n][t]};

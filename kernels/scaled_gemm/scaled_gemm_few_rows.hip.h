@@ -32,8 +32,7 @@ FLYDSL_DEVICE void scaled_gemm_few_rows(const flydsl_aot_scaled_gemm_kernarg &ke
              args->a_stride_m, args->a_scale_stride_m, row, static_cast<u32>(args->m - row)},
             {(global_ptr<const char>)args->b + batch * args->b_stride_b,
              (global_ptr<const char>)args->b_scale + batch * args->b_scale_stride_b,
-             args->b_stride_n, args->b_scale_stride_n, column,
-             static_cast<u32>(args->n - column)},
+             args->b_stride_n, args->b_scale_stride_n, column, static_cast<u32>(args->n - column)},
             first / 128, static_cast<i32>(wave), lane);
   loop.run((left < args->split_k ? left : args->split_k) / 128, static_cast<i32>(wave));
 

@@ -21,9 +21,11 @@ FLYDSL_DEVICE void add_parts_of_scaled_gemm(const flydsl_aot_scaled_gemm_kernarg
   float sums[8] = {};
 #pragma unroll 4
   for (u32 split = 0; split < args->splits; ++split) {
-    const global_ptr<const char> from = (global_ptr<const char>)part_of(args, split, batch, row, column);
+    const global_ptr<const char> from =
+        (global_ptr<const char>)part_of(args, split, batch, row, column);
     if (count >= 8) {
-      const f32x4 low = bits_as<f32x4>(load_16_bytes(from)), high = bits_as<f32x4>(load_16_bytes(from + 16));
+      const f32x4 low = bits_as<f32x4>(load_16_bytes(from)),
+                  high = bits_as<f32x4>(load_16_bytes(from + 16));
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         sums[i] += low[i];

@@ -71,13 +71,14 @@ archive::ArchiveSpec spec_of_archive() {
   spec.abi_id = FLYDSL_AOT_GENERATED_ABI_ID;
   spec.library_version = FLYDSL_AOT_VERSION;
   unsigned seed = 0;
-  const auto add = [&](const std::string &name, uint64_t key, uint32_t tile, uint32_t resident,
-                       uint32_t align_bytes) {
+  const auto add = [&](const std::string &name, uint64_t key, uint32_t rows, uint32_t columns,
+                       uint32_t resident, uint32_t align_bytes) {
     archive::KernelSpec kernel = fake_kernel("scaled_" + name, key, ++seed);
     kernel.op = "scaled_gemm";
     kernel.kernarg_layout_id = FLYDSL_AOT_SCALED_GEMM_KERNARG_LAYOUT_ID;
     kernel.kernarg_bytes = FLYDSL_AOT_SCALED_GEMM_KERNARG_BYTES;
-    kernel.tile[0] = kernel.tile[1] = tile;
+    kernel.tile[0] = rows;
+    kernel.tile[1] = columns;
     kernel.tile[2] = resident;
     spec.kernels.push_back(kernel);
     spec.selection.push_back(
@@ -90,18 +91,29 @@ archive::ArchiveSpec spec_of_archive() {
       {"e2m1", FLYDSL_AOT_E2M1X2, FLYDSL_AOT_E2M1X2}};
   const auto key = flydsl_aot_scaled_gemm_key;
   for (const auto &[name, a, b] : pairs) {
-    add(std::string(name) + "_general", key(a, b, 0, 0), 128, 0, 1);
-    add(std::string(name) + "_plain", key(a, b, 1, 0), 256, 1, 16);
-    add(std::string(name) + "_shuffled", key(a, b, 1, 1), 256, 1, 16);
+    add(std::string(name) + "_general", key(a, b, 0, 0, 0), 128, 128, 0, 1);
+    add(std::string(name) + "_plain", key(a, b, 1, 0, 0), 256, 256, 1, 16);
+    add(std::string(name) + "_shuffled", key(a, b, 1, 1, 0), 256, 256, 1, 16);
+    if (a != b || a == FLYDSL_AOT_E5M2) continue;
+    for (uint32_t number = 2; number <= 4; ++number) {
+      const uint32_t rows = 4u << number;
+      const std::string few = std::string(name) + "_m" + std::to_string(rows);
+      add(few, key(a, b, number, 0, 0), rows, 16, 0, 16);
+      add(few + "_shuffled", key(a, b, number, 1, 0), rows, 16, 0, 16);
+    }
   }
+  add("second_pass", key(0, 0, 0, 0, 1), 2048, 0, 0, 1);
   return spec;
 }
 
-using ScaledGemmTestBase = OneKernelTest<Params, Kernarg, &flydsl_aot::Library::scaled_gemm, &flydsl_aot::Library::scaled_gemm_query>;
+using ScaledGemmTestBase = OneKernelTest<Params, Kernarg, &flydsl_aot::Library::scaled_gemm,
+                                         &flydsl_aot::Library::scaled_gemm_query>;
 class ScaledGemmTest : public ScaledGemmTestBase {
  protected:
   archive::ArchiveSpec spec() const override { return spec_of_archive(); }
-  std::string kernel_of(const Params &params) { return ScaledGemmTestBase::kernel_of(params, "scaled_"); }
+  std::string kernel_of(const Params &params) {
+    return ScaledGemmTestBase::kernel_of(params, "scaled_");
+  }
 };
 
 TEST_F(ScaledGemmTest, RefusesWrongShapes) {
@@ -295,6 +307,7 @@ TEST_F(ScaledGemmTest, TakesTheGeneralKernelWhereTheFastOnesDoNotServe) {
     params.a.strides[0] = params.b.strides[1] = row_bytes;
     return kernel_of(params);
   };
+  EXPECT_EQ(of_k(mxfp8(), 416, 416), "e4m3_general");
   EXPECT_EQ(of_k(mxfp8(), 384, 384), "e4m3_general");
   EXPECT_EQ(of_k(mxfp8(), 256, 256), "e4m3_plain");
   EXPECT_EQ(of_k(mxfp4(), 384, 192), "e2m1_general");
@@ -332,7 +345,7 @@ TEST_F(ScaledGemmTest, TakesTheGeneralKernelWhereTheFastOnesDoNotServe) {
             "e4m3_general");
   EXPECT_EQ(kernel_with(mxfp8(),
                         [](Params &p) { p.a.sizes[0] = p.d.sizes[0] = p.a_scale.sizes[0] = 64; }),
-            "e4m3_general");
+            "e4m3_m16");
   // What d and the bias look like is nothing to it.
   EXPECT_EQ(kernel_with(mxfp8(),
                         [](Params &p) {
@@ -377,7 +390,7 @@ TEST_F(ScaledGemmTest, TellsKernelsWhereThingsAre) {
   params = shuffled(mxfp4());
   params.bias = tensor_at(kBias, FLYDSL_AOT_FP16, {200});
   params.d = flydsl_aot::tensor(at(kD), FLYDSL_AOT_FP32, {300, 200}, {1, 304});
-  EXPECT_EQ(kernel_of(params), "e2m1_shuffled");
+  EXPECT_EQ(kernel_of(params), "e2m1_m16_shuffled");
   args = kernarg();
   EXPECT_EQ(args.a, params.b.data);
   EXPECT_EQ(args.b, params.a.data);
@@ -389,6 +402,70 @@ TEST_F(ScaledGemmTest, TellsKernelsWhereThingsAre) {
   EXPECT_EQ(std::tuple(args.d_stride_m, args.d_stride_n), std::tuple(304, 1));
   EXPECT_EQ(std::tuple(args.bias_stride_m, args.bias_stride_n), std::tuple(1, 0));
   EXPECT_EQ(args.scales_shuffled, 1u);
+}
+
+// MXFP8 with few rows: M, N, K.
+Params few_rows(int64_t m, int64_t n, int64_t k) {
+  Params params = mxfp8();
+  params.a = tensor_at(kA, FLYDSL_AOT_E4M3, {m, k});
+  params.a_scale = tensor_at(kAScale, FLYDSL_AOT_E8M0, {m, k / 32});
+  params.b = flydsl_aot::tensor(at(kB), FLYDSL_AOT_E4M3, {k, n}, {1, k});
+  params.b_scale = tensor_at(kBScale, FLYDSL_AOT_E8M0, {n, k / 32});
+  params.d = tensor_at(kD, FLYDSL_AOT_BF16, {m, n});
+  return params;
+}
+
+TEST_F(ScaledGemmTest, ChoosesTilesForFewRows) {
+  EXPECT_EQ(kernel_of(few_rows(1, 28672, 4096)), "e4m3_m16");
+  EXPECT_EQ(kernel_of(few_rows(16, 28672, 4096)), "e4m3_m16");
+  EXPECT_EQ(kernel_of(few_rows(17, 28672, 4096)), "e4m3_m32");
+  EXPECT_EQ(kernel_of(few_rows(64, 8192, 8192)), "e4m3_m64");
+  EXPECT_EQ(kernel_of(few_rows(256, 4096, 7168)), "e4m3_m64");
+  EXPECT_EQ(kernel_of(few_rows(257, 4096, 7168)), "e4m3_plain");
+  EXPECT_EQ(kernel_of(few_rows(16, 4096, 4096 + 96)), "e4m3_general");
+  Params params = few_rows(16, 4096, 4096);
+  params.b.data = at(kB, 8);
+  EXPECT_EQ(kernel_of(params), "e4m3_general");
+  // No such kernel of two formats.
+  params = few_rows(16, 4096, 4096);
+  params.b.dtype = FLYDSL_AOT_E5M2;
+  EXPECT_EQ(kernel_of(params), "e4m3_e5m2_general");
+  EXPECT_EQ(kernel_of(few_rows(20, 40, 640)), "e4m3_m16");
+  const Kernarg args = kernarg();
+  EXPECT_EQ(std::tuple(args.row_tiles, args.column_tiles, args.tiles), std::tuple(2u, 3u, 6u));
+  EXPECT_EQ(std::tuple(args.splits, args.split_k), std::tuple(1u, 640));
+}
+
+TEST_F(ScaledGemmTest, AddsPartsOfKInASecondPass) {
+  Params params = few_rows(16, 512, 65536);
+  flydsl_aot_query_result result;
+  ASSERT_TRUE(library_.scaled_gemm_query(params, &result).ok());
+  const uint64_t part = uint64_t{16} * 512 * sizeof(float);
+  ASSERT_GT(result.workspace_bytes, part);
+  EXPECT_EQ(result.workspace_bytes % part, 0u);
+  const auto refused = [&](void *workspace, uint64_t bytes, const char *message) {
+    expect_refused(
+        params,
+        [&](Params &p) {
+          p.workspace = workspace;
+          p.workspace_bytes = bytes;
+        },
+        FLYDSL_AOT_INVALID_WORKSPACE, message);
+  };
+  const auto memory = [](uint64_t bytes) { return reinterpret_cast<void *>((1ull << 50) + bytes); };
+  refused(nullptr, result.workspace_bytes, "workspace is NULL");
+  refused(memory(0), result.workspace_bytes - 1, "see flydsl_aot_scaled_gemm_query");
+  refused(memory(8), result.workspace_bytes, "it must be 16-byte aligned");
+  params.workspace = memory(0);
+  params.workspace_bytes = result.workspace_bytes;
+  ASSERT_TRUE(library_.scaled_gemm(params, nullptr).ok());
+  const Kernarg args = kernarg();  // of the second pass
+  EXPECT_EQ(args.partials, params.workspace);
+  EXPECT_EQ(uint64_t{args.splits} * part, result.workspace_bytes);
+  EXPECT_EQ(args.split_k % 1024, 0);
+  EXPECT_LT((args.splits - 1) * int64_t{args.split_k}, 65536);
+  EXPECT_GE(args.splits * int64_t{args.split_k}, 65536);
+  EXPECT_EQ(args.tiles, 16u * 512 / 8);
 }
 
 TEST_F(ScaledGemmTest, LaunchesNothingWithoutElements) {
