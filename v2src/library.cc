@@ -6,6 +6,7 @@
 
 #include "flydsl_aot_generated/abi.h"
 #include "src/archive/finder.h"
+#include "src/device/process.h"
 #include "src/status/status.h"
 #include "v2src/handle.h"
 #include "v2src/struct_size.h"
@@ -145,7 +146,7 @@ Status get_info(const flydsl_aot_handle *handle, flydsl_aot_info *caller) {
 
 Status require_runtime(const flydsl_aot_handle *handle) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  if (handle->runtime) return {};
+  if (handle->runtime) return device::check_process();
   return error(FLYDSL_AOT_NO_DEVICE,
                "the library was opened without a device (DEVICE_NONE): only queries work");
 }
@@ -153,6 +154,7 @@ Status require_runtime(const flydsl_aot_handle *handle) {
 Status query_target(const flydsl_aot_handle *handle, const archive::TargetId **target) {
   *target = &handle->named_target;
   if (!handle->runtime) return {};
+  FLYDSL_RETURN_IF_ERROR(device::check_process());
   int device = 0;
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
   return device_target(handle, device, target);

@@ -138,7 +138,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_backward_prefetch(
     flydsl_aot_handle *handle, const flydsl_aot_attention_backward_params *params);
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream. Errors: those of
- * flydsl_aot_attention_forward, INVALID_WORKSPACE among them; no output was touched but with DEVICE_ERROR. */
+ * flydsl_aot_attention_forward, INVALID_WORKSPACE among them; no output was touched but with DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_backward(
     flydsl_aot_handle *handle, const flydsl_aot_attention_backward_params *params, void *stream);
 

@@ -97,7 +97,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_decode_prefetch(
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: those of flydsl_aot_attention_forward, INVALID_WORKSPACE among them;
- * no output was touched but with DEVICE_ERROR. */
+ * no output was touched but with DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_decode(
     flydsl_aot_handle *handle, const flydsl_aot_attention_decode_params *params, void *stream);
 

@@ -170,8 +170,8 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_prefetch(
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, ARCHIVE_*,
- * NO_DEVICE, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH: no output was touched; DEVICE_ERROR: the runtime
- * refused the launch (nothing was touched) or the kernel faulted (the outputs are undefined). */
+ * NO_DEVICE, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH, KERNEL_LOAD_FAILED: no output was touched; DEVICE_ERROR: the
+ * runtime refused the launch (nothing was touched); DEVICE_LOST: also, or a kernel faulted (the outputs are undefined). */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params, void *stream);
 

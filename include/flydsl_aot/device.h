@@ -25,7 +25,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_upload(flydsl_aot_handle *han
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_download(flydsl_aot_handle *handle, void *host_dst,
                                                             const void *device_src, size_t bytes);
 
-/* Waits for all work of the current device; reports a fault of an earlier launch as DEVICE_ERROR. As with HIP itself a
+/* Waits for all work of the current device; reports a fault of an earlier launch as DEVICE_LOST. As with HIP itself a
  * kernel fault is final for the process's use of that device: later calls may keep reporting it, and what they
  * return or leave in memory is not to be trusted. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_device_synchronize(flydsl_aot_handle *handle);

@@ -6,8 +6,9 @@
  * one of up to 4,096 bytes whose unknown tail is all zero; anything else is INVALID_STRUCT_SIZE. In structs that the
  * library fills, it writes the fields it knows and zeroes the rest. No function throws, aborts or prints (logging is off
  * unless asked for with FLYDSL_AOT_LOG; the emulator, a library of its own, reports kernel faults on stderr). A refused
- * call has touched no output and launched nothing. A process may fork before its first call; a child forked later, while
- * other threads are inside the library, must not use it. */
+ * call has touched no output and launched nothing. A process may fork before it opens a
+ * device. In a child forked later every call that would use a device is PROCESS_FORKED (HIP does not survive a fork), flydsl_aot_close
+ * frees the child's memory only, and handles of DEVICE_NONE work. */
 #ifndef FLYDSL_AOT_FLYDSL_AOT_H
 #define FLYDSL_AOT_FLYDSL_AOT_H
 

@@ -123,7 +123,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_gemm_prefetch(flydsl_aot_handle *han
  * hidden synchronisation or allocation; can be captured into a graph after a prefetch. Data in device memory, scales among
  * them, is read when the kernels run.
  * Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, CAPTURE_NEEDS_PREFETCH, DEVICE_ERROR; no output was touched but with
- * DEVICE_ERROR. */
+ * DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_gemm(flydsl_aot_handle *handle,
                                                  const flydsl_aot_gemm_params *params,
                                                  void *stream);

@@ -44,7 +44,8 @@ typedef struct flydsl_aot_open_options {
 /* flydsl_aot_open: finds the device runtime and the archive of its current device's architecture.
  * options may be NULL (all defaults). On success *handle must be given to flydsl_aot_close; on failure
  * *handle is NULL. Does not allocate device memory or load kernels.
- * Errors: INVALID_*, DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_ERROR, UNSUPPORTED_ARCH, ARCHIVE_*. */
+ * Errors: INVALID_*, DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_ERROR, PROCESS_FORKED,
+ * UNSUPPORTED_ARCH, ARCHIVE_*. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_open(const flydsl_aot_open_options *options,
                                                  flydsl_aot_handle **handle);
 

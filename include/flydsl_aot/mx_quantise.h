@@ -61,7 +61,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_mx_quantise_prefetch(
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream. Empty outputs are success
  * without a launch. Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, CAPTURE_NEEDS_PREFETCH, DEVICE_ERROR; no output was touched but
- * with DEVICE_ERROR. */
+ * with DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_mx_quantise(flydsl_aot_handle *handle,
                                                         const flydsl_aot_mx_quantise_params *params,
                                                         void *stream);

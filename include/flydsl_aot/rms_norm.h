@@ -78,7 +78,7 @@ flydsl_aot_rms_norm_prefetch(flydsl_aot_handle *handle, const flydsl_aot_rms_nor
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: INVALID_* about the arguments, UNSUPPORTED_DTYPE, UNSUPPORTED_SIZE,
- * NO_KERNEL, ARCHIVE_*, DEVICE_ERROR; no output was touched but with DEVICE_ERROR. */
+ * NO_KERNEL, ARCHIVE_*, DEVICE_ERROR; no output was touched but with DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_rms_norm(flydsl_aot_handle *handle,
                                                      const flydsl_aot_rms_norm_params *params,
                                                      void *stream);

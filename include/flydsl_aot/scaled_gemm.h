@@ -89,7 +89,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_scaled_gemm_prefetch(
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream. Stream-ordered; no
  * hidden synchronisation or allocation; can be captured into a graph after a prefetch.
  * Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, CAPTURE_NEEDS_PREFETCH, DEVICE_ERROR; no output was touched but with
- * DEVICE_ERROR. */
+ * DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_scaled_gemm(flydsl_aot_handle *handle,
                                                         const flydsl_aot_scaled_gemm_params *params,
                                                         void *stream);

@@ -45,11 +45,15 @@ enum {
   FLYDSL_AOT_ARCHIVE_VERSION = 303, /* format version this library does not read */
   FLYDSL_AOT_ARCHIVE_MISMATCH = 304, /* another build: kernel argument layouts differ */
 
-  /* 4xx: the device side. */
+  /* 4xx: the device side. The library keeps no state of a failure: the next call is tried anew. Where a call launches several kernels and
+   * the runtime refuses a later one (DEVICE_ERROR, DEVICE_LOST), those before it run: outputs are then unspecified. */
   FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND = 400, /* no usable HIP runtime or emulator library */
   FLYDSL_AOT_NO_DEVICE = 401,                /* runtime present, but no device (or opened without) */
   FLYDSL_AOT_DEVICE_ERROR = 402,             /* the runtime refused; message has its code and text */
   FLYDSL_AOT_OUT_OF_DEVICE_MEMORY = 403,
+  FLYDSL_AOT_DEVICE_LOST = 404,         /* a kernel fault or hardware error, maybe of earlier work, ended the use of the device */
+  FLYDSL_AOT_KERNEL_LOAD_FAILED = 405,  /* the runtime refused a kernel's code object or symbol; nothing was launched */
+  FLYDSL_AOT_PROCESS_FORKED = 406,      /* the device was in use before this process was forked: HIP does not survive that */
   FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH = 410, /* first use inside graph capture: prefetch the kernel */
 
   /* 5xx: the host side. */

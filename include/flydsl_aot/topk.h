@@ -58,7 +58,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_topk_prefetch(flydsl_aot_handle *han
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: INVALID_* about the arguments, INVALID_WORKSPACE among them,
- * UNSUPPORTED_DTYPE, UNSUPPORTED_SIZE, NO_KERNEL, ARCHIVE_*, DEVICE_ERROR; no output was touched but with DEVICE_ERROR. */
+ * UNSUPPORTED_DTYPE, UNSUPPORTED_SIZE, NO_KERNEL, ARCHIVE_*, DEVICE_ERROR; no output was touched but with DEVICE_ERROR, DEVICE_LOST. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_topk(flydsl_aot_handle *handle,
                                                  const flydsl_aot_topk_params *params,
                                                  void *stream);

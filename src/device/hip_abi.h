@@ -20,8 +20,16 @@ constexpr HipError kHipErrorOutOfMemory = 2;
 constexpr HipError kHipErrorNotInitialized = 3;
 constexpr HipError kHipErrorInsufficientDriver = 35;
 constexpr HipError kHipErrorNoDevice = 100;
+// After these the device is of no use to the process. (709, context is destroyed, is what HIP says of a stream that is none.)
+constexpr HipError kHipErrorEccNotCorrectable = 214;
 constexpr HipError kHipErrorIllegalAddress = 700;
+constexpr HipError kHipErrorLaunchTimeOut = 702;
+constexpr HipError kHipErrorAssert = 710;
 constexpr HipError kHipErrorLaunchFailure = 719;
+constexpr bool device_is_lost(HipError code) {
+  return code == kHipErrorEccNotCorrectable || code == kHipErrorIllegalAddress ||
+         code == kHipErrorLaunchTimeOut || code == kHipErrorAssert || code == kHipErrorLaunchFailure;
+}
 constexpr HipError kHipErrorStreamCaptureUnsupported = 900;  // first and last of the capture family
 constexpr HipError kHipErrorStreamCaptureWrongThread = 908;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/device/api.h"
+#include "src/device/process.h"
 #include "src/log/log.h"
 #include "src/paths/paths.h"
 
@@ -185,6 +186,8 @@ std::vector<Candidate> emulator_candidates(const char *option_path) {
 }  // namespace
 
 Status load_api(flydsl_aot_device_kind kind, const char *option_path, Api *api) {
+  FLYDSL_RETURN_IF_ERROR(check_process());
+  note_device_use();
   const bool emulator = kind == FLYDSL_AOT_DEVICE_EMULATOR;
   const std::vector<Candidate> candidates =
       emulator ? emulator_candidates(option_path) : hip_candidates(option_path);

@@ -12,13 +12,18 @@ std::string read_string(const unsigned char *buffer, size_t offset) {
   return std::string(start, strnlen(start, kPropertiesStringBytes));
 }
 
+// What was refused while a kernel was loaded, but for what has a status of its own.
+Status load_failure(const Status &status) {
+  if (status.code() != FLYDSL_AOT_DEVICE_ERROR) return status;
+  return {FLYDSL_AOT_KERNEL_LOAD_FAILED, status.message()};
+}
+
 }  // namespace
 
 std::string Runtime::emulator_explanation(HipError code) const {
   if (!api_.emulator()) return {};
-  const bool fault = code == kHipErrorIllegalAddress || code == kHipErrorLaunchFailure;
   const char *text =
-      fault && api_.emulator_last_fault ? api_.emulator_last_fault() : api_.emulator_last_error();
+      device_is_lost(code) && api_.emulator_last_fault ? api_.emulator_last_fault() : api_.emulator_last_error();
   return text && *text ? std::string("; ") + text : std::string();
 }
 
@@ -31,6 +36,7 @@ Status Runtime::check(HipError code, const char *call) const {
   flydsl_aot_status status = FLYDSL_AOT_DEVICE_ERROR;
   if (code == kHipErrorOutOfMemory) status = FLYDSL_AOT_OUT_OF_DEVICE_MEMORY;
   if (code == kHipErrorNoDevice) status = FLYDSL_AOT_NO_DEVICE;
+  if (device_is_lost(code)) status = FLYDSL_AOT_DEVICE_LOST;
   return error(status, "%s failed: HIP error %d (%s: %s)%s", call, code, name ? name : "?",
                description ? description : "?", explanation.c_str());
 }
@@ -104,7 +110,7 @@ Status Runtime::load_module(const void *image, HipModule *module) const {
   if (code >= kHipErrorStreamCaptureUnsupported && code <= kHipErrorStreamCaptureWrongThread) {
     return {FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH, status.message()};
   }
-  return status;
+  return load_failure(status);
 }
 
 void Runtime::unload_module(HipModule module) const {
@@ -113,7 +119,7 @@ void Runtime::unload_module(HipModule module) const {
 }
 
 Status Runtime::get_function(HipModule module, const char *symbol, HipFunction *function) const {
-  return check(api_.module_get_function(function, module, symbol), "hipModuleGetFunction");
+  return load_failure(check(api_.module_get_function(function, module, symbol), "hipModuleGetFunction"));
 }
 
 Status Runtime::launch(HipFunction function, const LaunchShape &shape, HipStream stream,

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "src/device/process.h"
 #include "src/log/log.h"
 
 namespace flydsl::module {
@@ -13,6 +14,7 @@ ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive 
       tables_(runtime.devices().size()) {}
 
 ModuleCache::~ModuleCache() {
+  if (device::forked_after_use()) return;
   for (size_t device = 0; device < table_storage_.size(); ++device) {
     if (!table_storage_[device]) continue;
     device::DeviceScope scope(runtime_);
@@ -91,7 +93,7 @@ Status ModuleCache::load(uint32_t index, Slot *slot) const {
   device::HipFunction function = nullptr;
   Status status = runtime_.get_function(module, symbol, &function);
   if (status.ok() && !function)
-    status = error(FLYDSL_AOT_DEVICE_ERROR, "hipModuleGetFunction gave no function");
+    status = error(FLYDSL_AOT_KERNEL_LOAD_FAILED, "hipModuleGetFunction gave no function");
   if (!status.ok()) {
     runtime_.unload_module(module);
     return error(status.code(), "kernel '%s': %s", symbol, status.message().c_str());

@@ -35,7 +35,7 @@ class ModuleCache {
   // The kernel of `entry` on `device`, which the caller has made current. `stream` is the one it
   // will be launched on: if that is being captured into a graph and the kernel is not loaded yet,
   // CAPTURE_NEEDS_PREFETCH, since loading could invalidate the capture. Errors: ARCHIVE_*,
-  // DEVICE_ERROR, OUT_OF_DEVICE_MEMORY.
+  // KERNEL_LOAD_FAILED, DEVICE_ERROR, DEVICE_LOST, OUT_OF_DEVICE_MEMORY.
   Status get(int device, uint32_t entry, const KernargContract &contract, device::HipStream stream,
              device::HipFunction *function);
 

@@ -378,7 +378,7 @@ TEST_F(AttentionBackwardTest, TheStreamsDevice) {
 TEST_F(AttentionBackwardTest, RuntimeErrorsAreReportedAndCleared) {
   fake_->launch_error = 719;
   const auto status = library_.attention_backward(valid_backward(), nullptr);
-  EXPECT_EQ(status.code(), FLYDSL_AOT_DEVICE_ERROR);
+  EXPECT_EQ(status.code(), FLYDSL_AOT_DEVICE_LOST);
   EXPECT_NE(status.message().find("bf16_prepare"), std::string::npos) << status.message();
   EXPECT_EQ(fake_->peek_at_last_error(), 0);
   EXPECT_EQ(fake_->launches, 0);

@@ -243,7 +243,7 @@ TEST_F(AttentionTest, RuntimeErrorsAreReportedAndCleared) {
   const Params params = valid_params();
   fake_->launch_error = 719;
   const auto status = library_.attention_forward(params, nullptr);
-  EXPECT_EQ(status.code(), FLYDSL_AOT_DEVICE_ERROR);
+  EXPECT_EQ(status.code(), FLYDSL_AOT_DEVICE_LOST);
   for (const char *part :
        {"hipModuleLaunchKernel", "719", "hipErrorLaunchFailure", "attention_forward_bf16_d64"}) {
     EXPECT_NE(status.message().find(part), std::string::npos) << status.message();

@@ -143,7 +143,7 @@ TEST_F(LibraryTest, DeviceHelpers) {
   fake_->malloc_error = 2;
   EXPECT_EQ(flydsl_aot_device_malloc(library_.get(), 1, &pointer), FLYDSL_AOT_OUT_OF_DEVICE_MEMORY);
   fake_->synchronize_error = 719;
-  EXPECT_EQ(flydsl_aot_device_synchronize(library_.get()), FLYDSL_AOT_DEVICE_ERROR);
+  EXPECT_EQ(flydsl_aot_device_synchronize(library_.get()), FLYDSL_AOT_DEVICE_LOST);
   const auto without = open_without_device();
   EXPECT_EQ(flydsl_aot_device_malloc(without.get(), 1, &pointer), FLYDSL_AOT_NO_DEVICE);
   EXPECT_EQ(flydsl_aot_device_synchronize(nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
@@ -192,17 +192,81 @@ TEST(Types, NamesAndSizes) {
   EXPECT_EQ(flydsl_aot_dtype_bytes(1234), 0u);
 }
 
-// A handle opened before a fork that never touched the device works in the child for queries.
-TEST_F(LibraryTest, ForkBeforeFirstUse) {
+// In a child whose parent had opened a device nothing reaches the runtime again: every function says so, and the parent goes on.
+// Without a device the library works in it.
+TEST_F(LibraryTest, ForkAfterUse) {
+  ASSERT_TRUE(library_.attention_forward(valid_params(), nullptr).ok());
+  const int launches = fake_->launches, unloads = fake_->unloads;
   const pid_t child = fork();
   if (child == 0) {
-    const flydsl_aot::Library library = open_without_device();
+    int wrong = 0;
+    const auto expect = [&](bool right, const char *what) {
+      if (!right) std::fprintf(stderr, "in the child: %s: %s\n", what, flydsl_aot_last_error());
+      wrong += !right;
+    };
+    const auto params = valid_params();
+    const auto is_told = [&](flydsl_aot_status status, const char *what) {
+      expect(
+          status == FLYDSL_AOT_PROCESS_FORKED &&
+              std::strstr(flydsl_aot_last_error(), "forked after its parent had opened a device"),
+          what);
+    };
     flydsl_aot_query_result result;
-    std::_Exit(library.attention_forward_query(valid_params(), &result).ok() ? 0 : 1);
+    result.struct_size = sizeof result;
+    void *pointer = nullptr;
+    is_told(flydsl_aot_attention_forward(library_.get(), &params, nullptr), "call");
+    is_told(flydsl_aot_attention_forward_prefetch(library_.get(), &params), "prefetch");
+    is_told(flydsl_aot_attention_forward_query(library_.get(), &params, &result), "query");
+    is_told(flydsl_aot_device_malloc(library_.get(), 8, &pointer), "malloc");
+    is_told(flydsl_aot_device_synchronize(library_.get()), "synchronize");
+    flydsl_aot_handle *handle = nullptr;
+    auto options = flydsl_aot::open_options();
+    options.device = FLYDSL_AOT_DEVICE_HIP;
+    options.device_library = FAKE_HIP7;
+    options.archive_path = archive_path_.c_str();
+    is_told(flydsl_aot_open(&options, &handle), "open");
+    library_ = {};
+    expect(fake_->unloads == unloads && fake_->launches == launches, "the runtime was called");
+    const flydsl_aot::Library library = open_without_device();
+    expect(library.attention_forward_query(params, &result).ok(), "query without a device");
+    std::_Exit(wrong);
   }
   int state = 0;
   ASSERT_EQ(waitpid(child, &state, 0), child);
   EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
+  EXPECT_TRUE(library_.attention_forward(valid_params(), nullptr).ok());
+}
+
+// A process that had opened none, though the library itself was loaded and used.
+TEST(LibraryDeathTest, ForkBeforeUse) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        TempFolder folder;
+        const std::string path = folder.file("flydsl_aot.gfx950.fda");
+        write_bytes(path, build_or_die(attention_spec()));
+        auto options = flydsl_aot::open_options();
+        options.device = FLYDSL_AOT_DEVICE_NONE;
+        options.arch = "gfx950";
+        options.archive_path = path.c_str();
+        flydsl_aot::Library without;
+        if (!flydsl_aot::Library::open(options, &without).ok()) std::_Exit(1);
+        const pid_t child = fork();
+        if (child == 0) {
+          FakeHip *fake = open_fake_hip(FAKE_HIP7);
+          fake->reset();
+          options.device = FLYDSL_AOT_DEVICE_HIP;
+          options.device_library = FAKE_HIP7;
+          flydsl_aot::Library library;
+          const bool works = flydsl_aot::Library::open(options, &library).ok() &&
+                             library.attention_forward(valid_params(), nullptr).ok();
+          std::_Exit(works && fake->launches == 1 ? 0 : 2);
+        }
+        int state = 0;
+        waitpid(child, &state, 0);
+        std::_Exit(WIFEXITED(state) ? WEXITSTATUS(state) : 3);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

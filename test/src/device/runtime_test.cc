@@ -165,10 +165,10 @@ TEST(Device, FailuresClearTheStickyError) {
       {runtime->upload(&device, &device, 4), FLYDSL_AOT_DEVICE_ERROR, "hipMemcpy (host to device)"},
       {runtime->download(&device, &device, 4), FLYDSL_AOT_DEVICE_ERROR,
        "hipMemcpy (device to host)"},
-      {runtime->synchronize(), FLYDSL_AOT_DEVICE_ERROR,
+      {runtime->synchronize(), FLYDSL_AOT_DEVICE_LOST,
        "hipDeviceSynchronize failed: HIP error 719 (hipErrorLaunchFailure: unspecified launch "
        "failure)"},
-      {runtime->load_module("image", &p), FLYDSL_AOT_DEVICE_ERROR,
+      {runtime->load_module("image", &p), FLYDSL_AOT_KERNEL_LOAD_FAILED,
        "hipModuleLoadData failed: HIP error 209"},
       {runtime->stream_capturing(fake_stream(0), &capturing), FLYDSL_AOT_DEVICE_ERROR,
        "hipStreamIsCapturing"},

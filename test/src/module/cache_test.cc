@@ -83,7 +83,7 @@ TEST_F(Cache, FailuresAreNotRemembered) {
   fake_->load_error = 0;
   fake_->function_error = 500;
   const Status status = get(0, 0);
-  EXPECT_EQ(status.code(), FLYDSL_AOT_DEVICE_ERROR);
+  EXPECT_EQ(status.code(), FLYDSL_AOT_KERNEL_LOAD_FAILED);
   EXPECT_NE(status.message().find("a_symbol"), std::string::npos) << status.message();
   EXPECT_EQ(fake_->live_modules, 0);  // the module without the function is gone again
   fake_->function_error = 0;
