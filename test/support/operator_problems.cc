@@ -49,7 +49,7 @@ const std::vector<ProblemLine> &operator_problems() {
       {"rms_norm", "rms_norm", {"x=30x500", "weight=500"}, {"rstd"}, 1},
       {"layer_norm", "layer_norm", {"x=30x500", "weight=500", "bias=500"}, {"mean", "rstd"}, 1},
       {"topk", "topk", {"x=20x1000", "k=8"}, {}, 1},
-      {"topk_in_parts", "topk", {"x=2x100000", "k=8"}, {}, 2},
+      {"topk_in_parts", "topk", {"x=2x100000", "k=200"}, {}, 2},
   };
   return lines;
 }
