@@ -61,8 +61,12 @@ FEW = [
        dict(k=512, n=256, e=4, block_r=r, block_c=c, persistent=persistent, block=256))
       for r, c, persistent in ((64, 128, True), (256, 256, False))),
 ]
-# (K, N, groups), which are compiled into the MXFP8 kernel: those of benchmarks/grouped_gemm.txt.
-MXFP8_GROUPED = []
+# (rows of all groups, N, K, groups) of benchmarks/grouped_gemm.txt: N, K and groups are compiled into the MXFP8 kernel; the tile, and whether the kernel is
+# persistent, PyTorch makes depend on the number of rows, too.
+MXFP8_GROUPED = (
+    (32768, 4096, 7168, 4), (32768, 7168, 2048, 4), (32768, 4096, 7168, 8), (8192, 4096, 7168, 8), (8192, 7168, 2048, 8), (1024, 4096, 7168, 8),
+    (16384, 28672, 4096, 8), (32768, 3072, 4096, 128), (32768, 4096, 1536, 128), (65536, 1536, 2048, 128), (8192, 2048, 768, 128), (8192, 16384, 5120, 16))
+COMPUTE_UNITS = 256
 
 
 def name_of(dtype, layout, config):
@@ -84,7 +88,14 @@ def sweep():
             yield gemm_case(f"gemm_{name_of(dtype, 'nt', config)}", dtype, config, b_t=True)
     for config in in_order(lists.get_default_grouped_gemm_configs()):
         yield grouped_case(f"grouped_{name_of('bf16', 'nn', config)}", "bf16", config)
-    for (k, n, groups), rows, columns, persistent in itertools.product(MXFP8_GROUPED, (64, 128, 256), (128, 256), (False, True)):
+    from torch._inductor.kernel.vendored_templates.flydsl.kernels import mxfp8_grouped_gemm_gfx950 as grouped
+
+    picked = set()
+    for m, n, k, groups in MXFP8_GROUPED:
+        rows, columns = grouped.pick_tile(m, groups, n, COMPUTE_UNITS)
+        nonempty = min(groups, m)
+        picked.add((k, n, groups, rows, columns, (nonempty + (m - nonempty) // rows) * -(-n // columns) > COMPUTE_UNITS))
+    for k, n, groups, rows, columns, persistent in sorted(picked):
         yield (f"grouped_mxfp8_k{k}_n{n}_e{groups}_{rows}x{columns}_{'persistent' if persistent else 'single'}", "grouped_mxfp8",
                dict(k=k, n=n, e=groups, block_r=rows, block_c=columns, persistent=persistent, block=256))
 

@@ -3,7 +3,8 @@ where the sizes come from, and
 gemm          layout=nt (B lies as (n, k)) or nn, d_dtype
 scaled_gemm   dtype=e4m3 or e2m1 of both operands, dtype_a of another A, scales=plain or shuffled
 gemm          sweep=all: every configuration of a peer is tried, sweep=leaders: those of the section's swept problems that were fastest there
-grouped_gemm  groups=8 (of equal sizes, or with unlike=SEED of sizes drawn from a gamma distribution of shape 2) or offsets=70,70,200, b_order=kn or nk
+grouped_gemm  groups=8 (of equal sizes, or with unlike=SEED of sizes drawn from a gamma distribution of shape 2) or offsets=70,70,200, b_order=kn or nk; with
+              dtype=e4m3 also scales=plain or shuffled
 """
 import random
 
@@ -31,6 +32,12 @@ def groups_of(words):
     return offsets(words).count(",") + 1
 
 
+def scales_of(words, operands, k):
+    """Shapes of the scales of operands with so many rows."""
+    shuffled = words.get("scales") == "shuffled"
+    return [f"{up_to(rows, 32)}x{up_to(k // 32, 8)}" if shuffled else f"{rows}x{k // 32}" for rows in operands]
+
+
 def settings(operator, words):
     """{name: value} as `flydsl-aot bench --set` takes them."""
     m, n, k = sizes(words)
@@ -39,17 +46,24 @@ def settings(operator, words):
         made = dict(a=f"{m}x{k}", b=f"{n}x{k}" if nt else f"{k}x{n}", transpose_b="yes" if nt else "no")
     elif operator == "scaled_gemm":
         packed = k * BITS[words["dtype"]] // 8
-        shuffled = words.get("scales") == "shuffled"
-        scales = [f"{up_to(rows, 32)}x{up_to(k // 32, 8)}" if shuffled else f"{rows}x{k // 32}" for rows in (m, n)]
+        scales = scales_of(words, (m, n), k)
         made = dict(a=f"{m}x{packed}", b=f"{n}x{packed}", a_scale=scales[0], b_scale=scales[1])
     else:
         kn = words.get("b_order", "kn") == "kn"
-        made = dict(a=f"{m}x{k}", b=f"{groups_of(words)}x" + (f"{k}x{n}" if kn else f"{n}x{k}"), offsets=offsets(words))
+        groups = groups_of(words)
+        made = dict(a=f"{m}x{k}", b=f"{groups}x" + (f"{k}x{n}" if kn else f"{n}x{k}"), offsets=offsets(words))
+        if bits(words) == 8:
+            a_scale, b_scale = scales_of(words, (m, n), k)
+            made |= dict(a_scale=a_scale, b_scale=f"{groups}x{b_scale}")
     return made | {name: words[name] for name in ("dtype", "dtype_a", "scales", "d_dtype", "b_order") if name in words}
 
 
 def kind(words):
-    """Large products, and those that say so, share the fastest configurations; others have their own."""
+    """Large products, and those that say so, share the fastest configurations; others have their own. Groups do with those that have about as many rows."""
+    if "groups" in words:
+        rows = int(words["m"]) // int(words["groups"])
+        shared = tuple((name, words.get(name)) for name in ("b_order", "dtype", "scales", "d_dtype"))
+        return "many rows" if rows >= 1024 else "some rows" if rows >= 256 else "few rows", *shared
     other = tuple(sorted(item for item in words.items() if item[0] not in ("m", "n", "k", "for", "sweep")))
     return other if min(sizes(words)) >= 4096 or "sweep" in words else (*other, *sizes(words))
 
@@ -75,5 +89,5 @@ def bytes_of(operator, words):
     m, n, k = sizes(words)
     matrices = groups_of(words) if operator == "grouped_gemm" else 1
     operands = (m + n * matrices) * k
-    scales = operands // 32 if operator == "scaled_gemm" else 0
+    scales = operands // 32 if operator != "gemm" and bits(words) < 16 else 0
     return operands * bits(words) // 8 + scales + m * n * BITS[words.get("d_dtype", "bf16")] // 8

@@ -53,7 +53,12 @@ def grouped_gemm(objects, peer, p):
     ends = [int(end) for end in p["offsets"].split(",") if end]
     if not ends:
         raise Unsupported("the offsets are not told")
-    described = dict(ends=ends, dtype=p["dtype"], transpose_b=p["b_order"] == "nk")
+    dtype = p["dtype"]
+    if p.get("scales", "none") != "none":
+        if (dtype, p["dtype_b"], p["scales"]) != ("e4m3", "e4m3", "plain"):
+            raise Unsupported("compiled for e4m3 with plain scales")
+        dtype = "mxfp8"
+    described = dict(ends=ends, dtype=dtype, transpose_b=p["b_order"] == "nk")
     if peer == "triton":
         return triton_gemm.grouped_gemm(objects, **sizes(p), **described)
     if peer == "flydsl":
