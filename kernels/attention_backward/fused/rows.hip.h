@@ -1,6 +1,7 @@
-// The tiles of rows that a work-group walks over, of each query head of the group from the last one down, and this wave's
-// part of bringing them to LDS: two lines each of Q and dO, two tiles ahead of the step that computes them, and the
-// numbers of their rows.
+// The tiles of rows that a work-group walks over, from the last ones down, those of all query heads of the group before the next
+// ones: so a block under a causal mask, which has fewer rows than the blocks before it, waits for them no longer than at its
+// start. And this wave's part of bringing them to LDS: two lines each of Q and dO, two tiles ahead of the step that computes
+// them, and the numbers of their rows.
 #pragma once
 
 #include "attention_backward/fused/order.hip.h"
@@ -24,11 +25,11 @@ struct Place {
 
 template <Mask mask>
 struct Rows {
-  Work<Pass::keys> work;  // `head` is that of the tile that is copied
+  Work<Pass::keys> work;
   u32 wave, lane;
-  i32 tiles;                   // of a head
-  i32 heads_left, tiles_left;  // after those that until_change counts
-  i32 until_change;  // tiles from the one that is copied to one of other lanes or another head
+  i32 tiles, heads;  // of a head; of the group
+  i32 tiles_left;    // of a head, after those that until_change counts
+  i32 until_change;  // tiles from the one that is copied to one that is not a step from the one before, or has other lanes
   Place copied, next, now;
   i32 summed_row;  // plane row of the tile whose dQ is computed
   // Sums of that tile: in the first step of none, and block 0 loads none.
@@ -40,7 +41,9 @@ struct Rows {
   // Of the tile that is copied.
   global_ptr<const char> q_tile, dout_tile;
   global_ptr<const float> row_values;
-  i64 q_tile_bytes, dout_tile_bytes;
+  // A step: to the tile of the next head; of a group of one to the next tile down.
+  i64 q_step_bytes, dout_step_bytes;
+  i32 row_step, plane_step;
   u32 q_lane[RowTile::lines_of_wave], dout_lane[RowTile::lines_of_wave];
   u32 value_lane;
   float value_factor, row_value;
@@ -55,9 +58,12 @@ struct Rows {
         mask == Mask::none || work.first_own == 0 ? 0 : work.first_row(work.first_own);
     tiles = last_tile() - first / kRows + 1;
     if (first >= work.seq_q) tiles = 0;
-    heads_left = a->heads_per_kv - 1;
-    q_tile_bytes = 2 * kRows * a->q_stride_s;
-    dout_tile_bytes = 2 * kRows * a->dout_stride_s;
+    heads = a->heads_per_kv;
+    const bool of_one = heads == 1;
+    q_step_bytes = 2 * (of_one ? -kRows * a->q_stride_s : a->q_stride_h);
+    dout_step_bytes = 2 * (of_one ? -kRows * a->dout_stride_s : a->dout_stride_h);
+    row_step = of_one ? -kRows : 0;
+    plane_step = of_one ? -kRows : static_cast<i32>(a->rows_stride);
     value_lane = lane % kRows * 4;
     // Half of the waves bring lse, the others delta.
     value_factor = wave % 2 ? -1.0f : -1.0f / (a->scale * kLog2E);
@@ -69,7 +75,7 @@ struct Rows {
     buffer_next = kRowBufferBytes;
     buffer_copied = 2 * kRowBufferBytes;
   }
-  FLYDSL_DEVICE i32 steps() const { return tiles * (heads_left + 1); }
+  FLYDSL_DEVICE i32 steps() const { return tiles * heads; }
   FLYDSL_DEVICE i32 last_tile() const { return (work.seq_q - 1) / kRows; }
 
   FLYDSL_DEVICE void set_lanes(i32 first_row) {
@@ -90,8 +96,8 @@ struct Rows {
       dout_lane[line] = of_dout + byte;
     }
   }
-  // To the last tile of work.head.
-  FLYDSL_DEVICE void begin_head() {
+  // To the last tile of the first head.
+  FLYDSL_DEVICE void begin() {
     const Arguments a = fresh_arguments();
     copied.first_row = last_tile() * kRows;
     copied.plane_row =
@@ -101,19 +107,17 @@ struct Rows {
     dout_tile = work.dout_row(copied.first_row);
     row_values = (global_ptr<const float>)(wave % 2 ? a->row_delta : a->row_lse) + copied.plane_row;
     tiles_left = tiles - 1;
-    until_change = 1;
+    until_change = heads;
     set_lanes(copied.first_row);
   }
   // The tile that is copied becomes the one after it, if there is one; else it is copied again.
   FLYDSL_DEVICE void advance_pointers() {
-    q_tile -= q_tile_bytes;
-    dout_tile -= dout_tile_bytes;
+    q_tile += q_step_bytes;
+    dout_tile += dout_step_bytes;
     asm volatile("" : "+s"(q_tile), "+s"(dout_tile));
   }
   FLYDSL_DEVICE void advance() {
-    row_values -= kRows;
-    copied.first_row -= kRows;
-    copied.plane_row -= kRows;
+    move_rows(1);
     --until_change;
     asm volatile(""
                  : "+s"(row_values), "+s"(copied.first_row), "+s"(copied.plane_row),
@@ -121,22 +125,26 @@ struct Rows {
     if (FLYDSL_UNLIKELY(until_change == 0)) change();
   }
   FLYDSL_DEVICE void change() {
-    if (tiles_left > 0) {  // after the one that the sequence ends in
+    if (tiles_left == 0) {
+      until_change = 1;
+      move(-1);
+      return;
+    }
+    if (tiles_left == tiles - 1) set_lanes(0);  // after the tile that the sequence ends in
+    if (heads == 1) {
       until_change = tiles_left;
       tiles_left = 0;
-      set_lanes(0);
-    } else if (heads_left > 0) {
-      --heads_left;
-      ++work.head;
-      begin_head();
-    } else {
-      until_change = 1;
-      q_tile += q_tile_bytes;
-      dout_tile += dout_tile_bytes;
-      row_values += kRows;
-      copied.first_row += kRows;
-      copied.plane_row += kRows;
+      return;
     }
+    until_change = heads;
+    --tiles_left;
+    move(-heads);
+    const Arguments a = fresh_arguments();
+    q_tile -= 2 * kRows * a->q_stride_s;
+    dout_tile -= 2 * kRows * a->dout_stride_s;
+    row_values -= kRows;
+    copied.first_row -= kRows;
+    copied.plane_row -= kRows;
   }
   FLYDSL_DEVICE void find_sums() {
     const u64 at = reinterpret_cast<u64>(all_sums) +
@@ -194,7 +202,7 @@ struct Rows {
   }
   // Begins to copy the first two tiles; the third is to be copied next.
   FLYDSL_DEVICE void start() {
-    begin_head();
+    begin();
     const u32 third = buffer_copied;
     buffer_copied = buffer_now;
     now = copied;
@@ -224,6 +232,17 @@ struct Rows {
 
  private:
   float first_value;
+
+  FLYDSL_DEVICE void move_rows(i32 steps) {
+    row_values += steps * plane_step;
+    copied.first_row += steps * row_step;
+    copied.plane_row += steps * plane_step;
+  }
+  FLYDSL_DEVICE void move(i32 steps) {
+    q_tile += steps * q_step_bytes;
+    dout_tile += steps * dout_step_bytes;
+    move_rows(steps);
+  }
 
   FLYDSL_DEVICE void copy_all() {
     load_row_value();
