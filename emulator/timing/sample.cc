@@ -29,29 +29,62 @@ class Chooser {
         for (uint32_t n = 0; n < rule_.size[axis]; ++n) rule_.at[axis].push_back(n);
       if (combine()) return rule_;
     }
-    if (fits()) return rule_;
+    const bool fitted = fits();
+    if (fitted && is_smooth()) return rule_;
+    const SampleRule without_runs = rule_;
     const uint32_t x = rule_.size[0];
-    uint32_t looks = 0, tried = 0;
-    const uint32_t longest = std::min(x / 2, kLongestPeriod);
-    for (uint32_t period = 2; period <= longest && looks < kMostLooks && tried < kMostPeriods;
-         ++period) {
-      if (x % period) continue;
-      if (!may_measure() || !know({0, period})) break;
-      ++looks;
-      if (difference(work_[0], work_[period]) > limits_.constant_tolerance) continue;
-      // Nothing changes within it: neighbours that do equal work, as heads dealt to the XCDs in turn.
-      if (!know({0, period / 2})) break;
-      if (difference(work_[0], work_[period / 2]) <= limits_.constant_tolerance) continue;
-      ++tried;
-      set_period(x, period);
-      if (fits()) return rule_;
+    if (const uint32_t run = run_of(x); run > 1) {
+      rule_.run = run;
+      set_period(x / run, x / run);
+      if (fits() || (!fitted && fits_with_period())) return rule_;
+      rule_ = without_runs;
     }
+    if (fitted || fits_with_period()) return rule_;
     set_period(x, x);
     scatter();
     return rule_;
   }
 
  private:
+  // Of all axes: no steps were found.
+  bool is_smooth() const {
+    return rule_.held_out_error <= limits_.linear_tolerance &&
+           std::all_of(std::begin(rule_.at), std::end(rule_.at),
+                       [](const auto &points) { return points.size() <= 3; });
+  }
+  // Neighbours from 0 on that do equal work; 1 where they are no part of x.
+  uint32_t run_of(uint32_t x) {
+    const auto equal = [&](uint32_t n) {
+      return may_measure() && know({0, n}) &&
+             difference(work_[0], work_[n]) <= limits_.constant_tolerance;
+    };
+    uint32_t run = 1;
+    while (2 * run <= x && equal(2 * run - 1)) run *= 2;
+    for (uint32_t step = run / 2; step > 0; step /= 2)
+      if (run + step <= x && equal(run + step - 1)) run += step;
+    return run < x && x % run == 0 ? run : 1;
+  }
+  bool fits_with_period() {
+    const uint32_t x = rule_.size[0];
+    uint32_t looks = 0, tried = 0;
+    const uint32_t longest = std::min(x / 2, kLongestPeriod);
+    const uint64_t run = rule_.run;
+    for (uint32_t period = 2; period <= longest && looks < kMostLooks && tried < kMostPeriods;
+         ++period) {
+      if (x % period) continue;
+      if (!may_measure() || !know({0, run * period})) break;
+      ++looks;
+      if (difference(work_[0], work_[run * period]) > limits_.constant_tolerance) continue;
+      // Nothing changes within it: neighbours that do equal work.
+      if (!know({0, run * (period / 2)})) break;
+      if (difference(work_[0], work_[run * (period / 2)]) <= limits_.constant_tolerance) continue;
+      ++tried;
+      set_period(x, period);
+      if (fits()) return true;
+    }
+    set_period(x, x);
+    return false;
+  }
   void set_period(uint32_t x, uint32_t period) {
     rule_.size[0] = period;
     rule_.size[1] = x / period;
@@ -97,9 +130,8 @@ class Chooser {
   bool may_measure() const { return spent_ < limits_.work; }
 
   uint64_t linear_of(const uint32_t at[kAxes]) const {
-    uint64_t linear = 0;
-    for (int axis = kAxes; axis-- > 0;) linear = linear * rule_.size[axis] + at[axis];
-    return linear;
+    const uint64_t x = (uint64_t{at[1]} * rule_.size[0] + at[0]) * rule_.run;
+    return (uint64_t{at[3]} * rule_.size[2] + at[2]) * rule_.x_groups() + x;
   }
   uint64_t on_axis(int axis, uint32_t n) const {
     uint32_t at[kAxes];
@@ -218,6 +250,7 @@ uint32_t SampleRule::shares(uint64_t linear, Share out[1 << kAxes]) const {
     out[0] = {uint32_t(Random(linear).below(samples.size())), 1};
     return 1;
   }
+  linear = linear / x_groups() * (x_groups() / run) + linear % x_groups() / run;
   uint32_t count = 1, pitch = 1;
   out[0] = {0, 1};
   for (int axis = 0; axis < kAxes; ++axis) {
@@ -265,7 +298,7 @@ std::vector<double> SampleRule::weights() const {
     }
   }
   for (size_t sample = 0; sample < result.size(); ++sample) {
-    result[sample] = 1;
+    result[sample] = run;
     size_t rest = sample;
     for (const auto &weights_along : along) {
       result[sample] *= weights_along[rest % weights_along.size()];
@@ -284,9 +317,10 @@ std::string SampleRule::text() const {
          "no smooth function of the grid";
     return s;
   }
-  const std::string period = std::to_string(size[0]);
-  const std::string names[kAxes] = {size[1] == 1 ? "x" : "x modulo " + period, "x / " + period, "y",
-                                    "z"};
+  const std::string period = std::to_string(size[0]),
+                    x = run == 1 ? "x" : "x / " + std::to_string(run);
+  const std::string names[kAxes] = {size[1] == 1 ? x : x + " modulo " + period,
+                                    "x / " + std::to_string(uint64_t{run} * size[0]), "y", "z"};
   std::string equal;
   for (int axis = 0; axis < kAxes; ++axis) {
     if (size[axis] == 1) continue;

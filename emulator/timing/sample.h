@@ -16,6 +16,8 @@ constexpr int kAxes = 4;
 // combinations, the first axis fastest. Where no such rule fits (`scattered`), each work-group stands
 // like one of the samples, picked by a hash of its index.
 struct SampleRule {
+  // Neighbours along x that do equal work, as heads dealt to the XCDs in turn: x counts so many work-groups at a time.
+  uint32_t run = 1;
   uint32_t size[kAxes] = {1, 1, 1, 1};  // period, x / period, y, z
   std::vector<uint32_t> at[kAxes];
   bool scattered = false;
@@ -23,7 +25,8 @@ struct SampleRule {
   double held_out_error = 0;      // largest relative error of the rule on the work-groups below
   uint32_t held_out = 0;          // simulated only to check the rule
 
-  uint64_t groups() const { return uint64_t(size[0]) * size[1] * size[2] * size[3]; }
+  uint64_t groups() const { return uint64_t(run) * size[0] * size[1] * size[2] * size[3]; }
+  uint64_t x_groups() const { return uint64_t(run) * size[0] * size[1]; }
   // What one sample contributes to the work-group `linear`; at most 16 with a share.
   struct Share {
     uint32_t sample = 0;
@@ -50,8 +53,8 @@ struct SampleLimits {
 using MeasureWork = std::function<std::vector<double>(const std::vector<uint64_t> &groups)>;
 
 // Looks at the ends and the middle of each axis, then between them as long as the work is not
-// linear there, and checks the rule on work-groups that it has not seen; looks for a period of x when
-// it does not hold.
+// linear there, and checks the rule on work-groups that it has not seen; looks for neighbours that do equal work where x is
+// not smooth, and for a period of x when the rule does not hold.
 SampleRule choose_samples(const uint32_t grid[3], const MeasureWork &measure,
                           const SampleLimits &limits = {});
 

@@ -238,9 +238,9 @@ std::vector<uint32_t> read_points(Reader &in) {
   return points;
 }
 
-// All but the period of x, which ends the file where there is one.
+// All but the period of x and the run of equal neighbours, which end the file where there is one.
 void write_rule(Writer &out, const SampleRule &rule) {
-  out.number(uint64_t(rule.size[0]) * rule.size[1]);
+  out.number(rule.x_groups());
   out.number(rule.size[2]);
   out.number(rule.size[3]);
   for (const int axis : {0, 2, 3}) write_points(out, rule.at[axis]);
@@ -265,18 +265,21 @@ SampleRule read_rule(Reader &in) {
 }
 
 void write_period(Writer &out, const SampleRule &rule) {
-  if (rule.size[1] == 1) return;
+  if (rule.size[1] == 1 && rule.run == 1) return;
   out.number(rule.size[0]);
   write_points(out, rule.at[1]);
+  if (rule.run != 1) out.number(rule.run);
 }
 
 void read_period(Reader &in, SampleRule &rule) {
   if (in.at_end()) return;
   const uint64_t period = in.count(rule.size[0]);
-  if (period == 0 || rule.size[0] % period) return in.bad();
-  rule.size[1] = uint32_t(rule.size[0] / period);
-  rule.size[0] = uint32_t(period);
   rule.at[1] = read_points(in);
+  const uint64_t run = in.at_end() ? 1 : in.count(rule.size[0]);
+  if (period == 0 || run == 0 || rule.size[0] % (period * run)) return in.bad();
+  rule.run = uint32_t(run);
+  rule.size[1] = uint32_t(rule.size[0] / run / period);
+  rule.size[0] = uint32_t(period);
 }
 
 void write_ordering(Writer &out, const Ordering &ordering) {

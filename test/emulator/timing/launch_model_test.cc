@@ -277,6 +277,18 @@ TEST_F(StoredLaunch, IsModelledAlike) {
   EXPECT_TRUE(json(loaded, constants_) == json(launch, constants_));
   constants_.lds_latency = 500;
   EXPECT_TRUE(json(loaded, constants_) == json(launch, constants_));
+
+  // With runs of equal neighbours.
+  build_for(kEqual, 60);
+  RecordedLaunch runs = record();
+  ASSERT_EQ(runs.rule.size[0], 60u);
+  runs.rule.run = 4;
+  runs.rule.size[0] = 15;
+  ASSERT_TRUE(timing::save_launch(runs, path_, &error_)) << error_;
+  ASSERT_TRUE(timing::load_launch(path_, &loaded, &error_)) << error_;
+  EXPECT_EQ(loaded.rule.run, 4u);
+  EXPECT_EQ(loaded.groups(), 60u);
+  EXPECT_TRUE(json(loaded, constants_) == json(runs, constants_));
 }
 
 // LLVM ends the process for an unknown processor; lists that do not belong together were read past their ends.

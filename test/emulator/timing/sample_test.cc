@@ -141,7 +141,25 @@ TEST(Sample, ThePeriodOfGroupsOfHeadsIsFound) {
       return 200 + 100.0 * (tiles - x / 32 % tiles);
     });
     EXPECT_FALSE(c.rule.scattered) << tiles;
-    EXPECT_LT(c.sum_error, 0.01) << tiles;
+    EXPECT_LT(c.worst, 1e-12) << tiles;
+    EXPECT_LT(c.measured, 60u) << tiles;
+    EXPECT_NE(c.rule.text().find("along x / 32 modulo " + std::to_string(tiles) + " linear"),
+              std::string::npos)
+        << c.rule.text();
+  }
+}
+
+// The same with one group of heads: few steps, each too high for a line between them.
+TEST(Sample, StepsOfEqualNeighboursAreExact) {
+  for (const uint32_t tiles : {4u, 8u, 13u, 16u}) {
+    for (const uint32_t run : {3u, 8u, 24u, 32u}) {
+      const Grid grid = {{tiles * run, 5, 1}};
+      const Chosen c = choose(
+          grid, [&](uint32_t x, uint32_t, uint32_t) { return 20 + 100.0 * (tiles - x / run); });
+      EXPECT_FALSE(c.rule.scattered) << tiles << " " << run;
+      EXPECT_LT(c.worst, 1e-12) << tiles << " " << run << " " << c.rule.text();
+      EXPECT_EQ(c.rule.groups(), grid.groups());
+    }
   }
 }
 
