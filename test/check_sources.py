@@ -25,6 +25,8 @@ INCLUDES = [
     ("kernels/topk/", ["topk/", "common/", "flydsl_aot_generated/"]),
     ("kernels/rms_norm/", ["rms_norm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/layer_norm/", ["layer_norm/", "common/", "flydsl_aot_generated/"]),
+    ("kernels/rms_norm_backward/", ["rms_norm_backward/", "common/", "flydsl_aot_generated/"]),
+    ("kernels/layer_norm_backward/", ["layer_norm_backward/", "common/", "flydsl_aot_generated/"]),
     ("kernels/attention_forward/", ["attention_forward/", "common/", "flydsl_aot_generated/"]),
     ("codegen/pack/", ["codegen/pack/", "src/archive/", "src/paths/", "src/status/", "src/log/",
                       "flydsl_aot/", "flydsl_aot_generated/"]),

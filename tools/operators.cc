@@ -10,8 +10,10 @@
 #include "tools/grouped_gemm.h"
 #include "tools/gemm.h"
 #include "tools/layer_norm.h"
+#include "tools/layer_norm_backward.h"
 #include "tools/mx_quantise.h"
 #include "tools/rms_norm.h"
+#include "tools/rms_norm_backward.h"
 #include "tools/scaled_gemm.h"
 #include "tools/topk.h"
 
@@ -25,8 +27,10 @@ const std::vector<const Operator *> &all_operators() {
       &grouped_gemm_operator(),
       &gemm_operator(),
       &layer_norm_operator(),
+      &layer_norm_backward_operator(),
       &mx_quantise_operator(),
       &rms_norm_operator(),
+      &rms_norm_backward_operator(),
       &scaled_gemm_operator(),
       &topk_operator(),
   };

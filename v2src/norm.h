@@ -51,10 +51,11 @@ Params common_params(const OperatorParams &from) {
   return params;
 }
 
-inline void place_per_row(const flydsl_aot_tensor &tensor, const flydsl_aot_tensor &x, float **data,
-                          int64_t *outer, int64_t *inner) {
+template <class Pointer>
+void place_per_row(const flydsl_aot_tensor &tensor, const flydsl_aot_tensor &x, Pointer *data,
+                   int64_t *outer, int64_t *inner) {
   if (!present(tensor)) return;
-  *data = static_cast<float *>(tensor.data);
+  *data = static_cast<Pointer>(tensor.data);
   const RowStrides strides = row_strides(tensor, x, 1);
   *outer = strides.outer;
   *inner = strides.inner;

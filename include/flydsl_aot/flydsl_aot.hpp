@@ -151,6 +151,20 @@ inline flydsl_aot_layer_norm_params layer_norm_params() {
 }
 
 // Zeroed, with struct_size set.
+inline flydsl_aot_rms_norm_backward_params rms_norm_backward_params() {
+  flydsl_aot_rms_norm_backward_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
+// Zeroed, with struct_size set.
+inline flydsl_aot_layer_norm_backward_params layer_norm_backward_params() {
+  flydsl_aot_layer_norm_backward_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
+// Zeroed, with struct_size set.
 inline flydsl_aot_grouped_gemm_params grouped_gemm_params() {
   flydsl_aot_grouped_gemm_params params{};
   params.struct_size = sizeof params;
@@ -328,6 +342,45 @@ class Library {
   Status layer_norm_explain(const flydsl_aot_layer_norm_params &params,
                           std::vector<Candidate> *candidates) const {
     return flydsl_aot_layer_norm_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status rms_norm_backward(const flydsl_aot_rms_norm_backward_params &params, void *stream) const {
+    return flydsl_aot_rms_norm_backward(handle_, &params, stream);
+  }
+  Status rms_norm_backward_prefetch(const flydsl_aot_rms_norm_backward_params &params) const {
+    return flydsl_aot_rms_norm_backward_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status rms_norm_backward_query(const flydsl_aot_rms_norm_backward_params &params,
+                                 flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_rms_norm_backward_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status rms_norm_backward_explain(const flydsl_aot_rms_norm_backward_params &params,
+                                   std::vector<Candidate> *candidates) const {
+    return flydsl_aot_rms_norm_backward_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status layer_norm_backward(const flydsl_aot_layer_norm_backward_params &params,
+                             void *stream) const {
+    return flydsl_aot_layer_norm_backward(handle_, &params, stream);
+  }
+  Status layer_norm_backward_prefetch(const flydsl_aot_layer_norm_backward_params &params) const {
+    return flydsl_aot_layer_norm_backward_prefetch(handle_, &params);
+  }
+  // Says among other things how large the workspace must be.
+  Status layer_norm_backward_query(const flydsl_aot_layer_norm_backward_params &params,
+                                   flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_layer_norm_backward_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status layer_norm_backward_explain(const flydsl_aot_layer_norm_backward_params &params,
+                                     std::vector<Candidate> *candidates) const {
+    return flydsl_aot_layer_norm_backward_explain(handle_, &params, &Library::collect, candidates);
   }
 
   Status grouped_gemm(const flydsl_aot_grouped_gemm_params &params, void *stream) const {

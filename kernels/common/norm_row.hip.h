@@ -7,24 +7,11 @@
 
 #include "common/arguments.hip.h"
 #include "common/quantised_row.hip.h"
+#include "common/row_place.hip.h"
 #include "common/row_tile.hip.h"
 #include "common/team.hip.h"
 
 namespace flydsl::kernels {
-
-// Where a row begins, in bytes or elements as the strides are.
-struct RowPlace {
-  u64 outer, inner;
-  FLYDSL_DEVICE u64 at(i64 outer_stride, i64 inner_stride) const {
-    return outer * static_cast<u64>(outer_stride) + inner * static_cast<u64>(inner_stride);
-  }
-};
-FLYDSL_DEVICE RowPlace place_of_row(u64 row, u64 rows, u64 rows_inner) {
-  if (rows_inner == rows) return {0, row};
-  // The host counts rows of more axes in 32 bits.
-  const u32 outer = static_cast<u32>(row) / static_cast<u32>(rows_inner);
-  return {outer, row - outer * rows_inner};
-}
 
 template <class Arguments, bool kCentred, u32 kThreads, class Tile, bool kLooped, bool kQuantised>
 class NormRow {

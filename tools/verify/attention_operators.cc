@@ -10,6 +10,7 @@
 #include "tools/verify/attention_forward_fuzz.h"
 #include "tools/verify/gemm_verify.h"
 #include "tools/verify/mx_quantise_case.h"
+#include "tools/verify/norm_backward_verify.h"
 #include "tools/verify/norm_verify.h"
 #include "tools/verify/scaled_gemm_verify.h"
 #include "tools/verify/grouped_gemm_verify.h"
@@ -101,6 +102,30 @@ ReadCase read_mx_quantise(const std::string &line, uint64_t added_seed) {
           [spec](flydsl_aot_handle *handle) { return verify_mx_quantise_case(handle, spec); }};
 }
 
+ReadCase read_norm_backward(const std::string &line, uint64_t added_seed, bool centred) {
+  NormBackwardSpec spec = parse_norm_backward_spec(line, centred);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_norm_backward_case(handle, spec); }};
+}
+ReadCase read_rms_norm_backward(const std::string &line, uint64_t added_seed) {
+  return read_norm_backward(line, added_seed, false);
+}
+const AttentionOperator &rms_norm_backward_cases() {
+  static const AttentionOperator op = {"rms_norm_backward", kRmsNormBackwardCases, fuzz_rms_norm_backward_line,
+                                       read_rms_norm_backward};
+  return op;
+}
+
+ReadCase read_layer_norm_backward(const std::string &line, uint64_t added_seed) {
+  return read_norm_backward(line, added_seed, true);
+}
+const AttentionOperator &layer_norm_backward_cases() {
+  static const AttentionOperator op = {"layer_norm_backward", kLayerNormBackwardCases, fuzz_layer_norm_backward_line,
+                                       read_layer_norm_backward};
+  return op;
+}
+
 const AttentionOperator &mx_quantise_cases() {
   static const AttentionOperator op = {"mx_quantise", kMxQuantiseCases, fuzz_mx_quantise_line,
                                        read_mx_quantise};
@@ -136,7 +161,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases(), &layer_norm_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
+      &gemm_cases(), &rms_norm_cases(), &rms_norm_backward_cases(), &layer_norm_cases(), &layer_norm_backward_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
   return operators;
 }
 

@@ -2,25 +2,23 @@
 #include <algorithm>
 
 #include "tools/verify/norm_case.h"
+#include "tools/verify/row_judge.h"
 
 namespace flydsl::verify {
 namespace {
 
 constexpr double kRowError = 0x1p-19, kMeanError = 0x1p-23, kError = 0x1p-18;
 
-std::string text_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-class Judge {
+class Judge : RowJudge {
  public:
   Judge(const NormSpec &spec, const NormReference &reference, const NormResult &result)
-      : spec_(spec), reference_(reference), result_(result) {}
+      : RowJudge(static_cast<size_t>(spec.length)),
+        spec_(spec),
+        reference_(reference),
+        result_(result) {}
 
   NormVerdict verdict() {
-    for (int64_t row = 0; row < spec_.all_rows() && verdict_.fault.empty(); ++row) {
+    for (int64_t row = 0; row < spec_.all_rows() && fault().empty(); ++row) {
       const auto at = static_cast<size_t>(row);
       if (spec_.mean) judge_mean(at);
       if (spec_.rstd) judge_rstd(at);
@@ -33,32 +31,12 @@ class Judge {
       for (size_t n = 0; n < length(); n += block)
         judge_block(at, n, std::min(n + block, length()));
     }
+    verdict_.fault = fault();
     return verdict_;
   }
 
  private:
   size_t length() const { return static_cast<size_t>(spec_.length); }
-
-  void fail(const char *what, size_t element, const std::string &why) {
-    if (!verdict_.fault.empty()) return;
-    verdict_.fault = std::string(what) + " of row " + std::to_string(element / length()) +
-                     ", element " + std::to_string(element % length()) + ": " + why;
-  }
-
-  static void worst(double &so_far, double ratio) {
-    if (!(ratio <= so_far)) so_far = ratio;
-  }
-
-  // Equal where either is not finite, else no further apart than `bound`.
-  void compare(const char *what, size_t element, double got, double wanted, double bound,
-               double &so_far) {
-    if (std::isnan(wanted) ? std::isnan(got) : got == wanted) return;
-    const double error = std::fabs(got - wanted);
-    if (std::isfinite(error)) worst(so_far, error / bound);
-    if (error <= bound) return;
-    fail(what, element,
-         text_of(got) + ", must be " + text_of(wanted) + " within " + text_of(bound));
-  }
 
   void judge_rstd(size_t row) {
     const double wanted = reference_.rstd[row];
@@ -82,14 +60,8 @@ class Judge {
   }
 
   void judge_number(size_t i) {
-    const double wanted = reference_.y[i], got = result_.out[i];
-    const double error = reference_.error[i];
-    const double bound = error + half_ulp(spec_.dtype, std::fabs(wanted) + error);
-    // What rounds to more than the largest number is infinite.
-    if (std::isinf(got) && !std::isnan(wanted) && std::signbit(got) == std::signbit(wanted) &&
-        std::fabs(wanted) + bound > largest_number(spec_.dtype))
-      return;
-    compare("out", i, got, wanted, bound, verdict_.out);
+    compare_rounded("out", i, spec_.dtype, result_.out[i], reference_.y[i], reference_.error[i],
+                    verdict_.out);
   }
 
   // Elements `begin` to `end` - 1 of a row have one scale.

@@ -1,23 +1,12 @@
 // Lines of cases of rms_norm and layer_norm: read, made up at random; their numbers.
 #include "tools/verify/fuzz_line.h"
 #include "tools/verify/norm_case.h"
+#include "tools/verify/row_line.h"
 
 namespace flydsl::verify {
 namespace {
 
-constexpr flydsl_aot_dtype kReals[] = {FLYDSL_AOT_BF16, FLYDSL_AOT_FP16, FLYDSL_AOT_FP32};
 enum Stream : uint64_t { kX = 1, kResidual, kWeight, kSpecial, kBias };
-
-flydsl_aot_dtype real_dtype(CaseLine &line, const std::string &key) {
-  return kReals[line.choice(key, 0, {"bf16", "fp16", "fp32"})];
-}
-
-// Unless the line says otherwise it ends with its allocation.
-PlacementRule input_place(CaseLine &line, const std::string &tensor) {
-  PlacementRule rule = parse_placement(line, tensor, "");
-  if (!line.has(tensor + "_place")) rule.kind = PlacementRule::kTight;
-  return rule;
-}
 
 class Line : public FuzzLine {
  public:
@@ -92,11 +81,9 @@ NormSpec parse_norm_spec(const std::string &text, bool centred) {
   spec.rows = line.integer("m", 1, 0, int64_t{1} << 40);
   spec.length = line.integer("n", 1, 0, int64_t{1} << 31);
   spec.dtype = real_dtype(line, "dtype");
-  constexpr flydsl_aot_dtype kNone = FLYDSL_AOT_DTYPE_INVALID;
-  const flydsl_aot_dtype weights[] = {kNone, spec.dtype, kReals[0], kReals[1], kReals[2]};
-  spec.weight_dtype = weights[line.choice("weight", 0, {"none", "same", "bf16", "fp16", "fp32"})];
+  spec.weight_dtype = optional_dtype(line, "weight", spec.dtype);
   if (centred) {
-    spec.bias_dtype = weights[line.choice("bias", 0, {"none", "same", "bf16", "fp16", "fp32"})];
+    spec.bias_dtype = optional_dtype(line, "bias", spec.dtype);
     spec.bias = parse_values(line, "b");
     spec.bias_place = input_place(line, "bias");
     spec.level = line.number("level", 0);
