@@ -1,9 +1,9 @@
-"""Instances of rms_norm and layer_norm: each length and alignment has one, on every architecture."""
+"""Instances of rms_norm, layer_norm and their gradients: each length and alignment has one, on every architecture."""
 
 import unittest
 
 import support  # noqa: F401  (finds the packages)
-from describe import layer_norm, rms_norm
+from describe import layer_norm, layer_norm_backward, norm_backward, rms_norm, rms_norm_backward
 from describe.rows import ARCHITECTURES, LARGEST_ROW, REALS
 
 
@@ -37,6 +37,35 @@ class Norms(unittest.TestCase):
     def test_no_kernel_for_unknown_architectures(self):
         for operator in OPERATORS:
             self.assertEqual(operator.instances("gfx906"), ())
+
+
+class Gradients(unittest.TestCase):
+    OPERATORS = (rms_norm_backward.OPERATOR, layer_norm_backward.OPERATOR)
+
+    def of_pass(self, operator, arch, dtype, number):
+        return [i for i in operator.instances(arch) if i.key == (("dtype", dtype), ("pass", number))]
+
+    def test_every_problem_has_its_kernels(self):
+        for operator in self.OPERATORS:
+            for arch in ARCHITECTURES:
+                self.assertEqual(len(self.of_pass(operator, arch, 0, norm_backward.TOTALS)), 1)
+                for dtype in REALS.values():
+                    for number in (norm_backward.SUMS, norm_backward.COLUMNS):
+                        for align in (1, 16):
+                            fitting = [i for i in self.of_pass(operator, arch, dtype, number) if i.align_bytes <= align]
+                            self.assertEqual(max(i.seq_k[1] for i in fitting), LARGEST_ROW)
+
+    def test_the_host_is_told_which_rows_registers_hold(self):
+        for operator in self.OPERATORS:
+            tables = {table.name: table.rows for table in operator.tables}
+            for dtype, wide, narrow, columns in tables["most_in_registers"]:
+                rows = self.of_pass(operator, "gfx950", dtype, norm_backward.ROWS)
+                for align, most in ((16, wide), (1, narrow)):
+                    limits = [i.seq_k[1] for i in sorted(rows, key=lambda i: i.preference) if i.align_bytes == align]
+                    self.assertEqual(limits, sorted(limits))
+                    self.assertEqual(limits[-1], most)
+                for instance in self.of_pass(operator, "gfx950", dtype, norm_backward.COLUMNS):
+                    self.assertEqual(instance.tile[1], columns)
 
 
 if __name__ == "__main__":

@@ -3,39 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <thread>
 
 #include "test/emulator/hip/hip_library.h"
 #include "test/support/attention_backward_case.h"
 #include "test/support/library.h"
+#include "test/support/setting.h"
 #include "tools/verify/attention_backward_call.h"
 
 namespace flydsl::test {
 namespace {
-
-// Variables that the emulator reads at each launch.
-class Setting {
- public:
-  Setting(const char *name, const std::string &value) : name_(name) {
-    if (const char *before = std::getenv(name)) before_ = std::make_unique<std::string>(before);
-    setenv(name, value.c_str(), 1);
-  }
-  ~Setting() {
-    if (before_)
-      setenv(name_, before_->c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-  Setting(const Setting &) = delete;
-  Setting &operator=(const Setting &) = delete;
-
- private:
-  const char *name_;
-  std::unique_ptr<std::string> before_;
-};
 
 struct Problem {
   const char *name, *line;

@@ -214,6 +214,27 @@ class BadInputTest(ToolTest):
         self.expect_error(BAD, ["INVALID_ARGUMENT", "sum", "residual"], *run, f"--out=sum={self.folder}/sum.npy")
         self.assertFalse(self.out.exists())
 
+    def test_norm_backward(self):
+        for operator, more in (("rms_norm_backward", {}), ("layer_norm_backward", {"mean": "8"})):
+            tensors = {"x": "8x64", "dout": "8x64", "rstd": "8", **more}
+            self.expect_bad(operator, tensors, ["dx", "dweight"], (
+                (BAD, ["x has 1 axes"], {"x": "64"}),
+                (BAD, ["INVALID_SHAPE", "dout has N = 63"], {"dout": "8x63"}),
+                (BAD, ["INVALID_SHAPE", "dsum has M = 7"], {"dsum": "7x64"}),
+                (BAD, ["INVALID_SHAPE", "rstd has M = 9"], {"rstd": "9"}),
+                (BAD, ["INVALID_SHAPE", "weight has N = 63"], {"weight": "63"}),
+                (BAD, ["INVALID_ARGUMENT", "weight_offset is 0.5"], {"weight_offset": "0.5"}),
+                (BAD, ["INVALID_ARGUMENT", "weight_offset is 1", "no weight"], {"weight_offset": "1"}),
+                (BAD, ["INVALID_DTYPE", "dweight is e4m3", "fp32, fp16 or bf16"], {"dweight_dtype": "e4m3"}),
+                (UNSUPPORTED, ["UNSUPPORTED_DTYPE", "x is e5m2"], {"dtype": "e5m2"}),
+                (UNSUPPORTED, ["UNSUPPORTED_SIZE", "N = 2147483648"], {"x": "1x2147483648", "dout": "1x2147483648", "rstd": "1",
+                                                                      **({"mean": "1"} if more else {})})))
+            run = ("run", operator, "--device=emulator", *(f"--set={name}={shape}" for name, shape in tensors.items()))
+            self.expect_error(BAD, ["INVALID_ARGUMENT", "dsum is given", "no dx"], *run, "--set=dsum=8x64", f"--out=dweight={self.out}")
+            self.assertFalse(self.out.exists())
+        self.expect_error(BAD, ["--in mean", "missing"], "run", "layer_norm_backward", "--device=emulator", "--set=x=8x64",
+                          "--set=dout=8x64", "--set=rstd=8", f"--out=dx={self.out}")
+
     def test_topk(self):
         self.expect_bad("topk", {"x": "8x64", "k": "3"}, ["values", "indices"], (
             (BAD, ["INVALID_SHAPE", "K = 65", "N = 64"], {"k": "65"}),

@@ -52,6 +52,10 @@ struct NormBackwardResult : CallResult {
   Elements dx, dweight, dbias;
 };
 
+NormBackwardResult call_norm_backward(flydsl_aot_handle *handle, const NormBackwardSpec &spec,
+                                      const NormBackwardNumbers &numbers);
+bool same_bits(const NormBackwardResult &a, const NormBackwardResult &b);
+
 // In float64, with the rstd and the mean of the call.
 struct NormBackwardReference {
   std::vector<double> dx, dweight, dbias;

@@ -20,10 +20,6 @@ std::string check_wanted(const char *what, const std::vector<double> &wanted,
   return "";
 }
 
-bool same_bits(const NormBackwardResult &a, const NormBackwardResult &b) {
-  return a.dx.bits == b.dx.bits && a.dweight.bits == b.dweight.bits && a.dbias.bits == b.dbias.bits;
-}
-
 template <class Params, class Query, class Call>
 NormBackwardResult call_with(flydsl_aot_handle *handle, const NormBackwardSpec &spec,
                              const NormBackwardNumbers &numbers, Query query, Call function) {
@@ -84,6 +80,12 @@ NormBackwardResult call_with(flydsl_aot_handle *handle, const NormBackwardSpec &
   return result;
 }
 
+}  // namespace
+
+bool same_bits(const NormBackwardResult &a, const NormBackwardResult &b) {
+  return a.dx.bits == b.dx.bits && a.dweight.bits == b.dweight.bits && a.dbias.bits == b.dbias.bits;
+}
+
 NormBackwardResult call_norm_backward(flydsl_aot_handle *handle, const NormBackwardSpec &spec,
                                       const NormBackwardNumbers &numbers) {
   if (spec.centred) {
@@ -94,8 +96,6 @@ NormBackwardResult call_norm_backward(flydsl_aot_handle *handle, const NormBackw
   return call_with<flydsl_aot_rms_norm_backward_params>(
       handle, spec, numbers, flydsl_aot_rms_norm_backward_query, flydsl_aot_rms_norm_backward);
 }
-
-}  // namespace
 
 Outcome verify_norm_backward_case(flydsl_aot_handle *handle, const NormBackwardSpec &spec) {
   Outcome outcome;
