@@ -21,17 +21,20 @@ using Kernarg = flydsl_aot_topk_kernarg;
 constexpr module::KernargContract kContract = {FLYDSL_AOT_TOPK_KERNARG_LAYOUT_ID, sizeof(Kernarg)};
 
 // codegen/describe/topk.py
-enum Method : uint64_t { kFew, kRegisters, kMemory, kCandidates };
+enum Method : uint64_t { kFew, kRegisters, kMemory, kCandidates, kFewCandidates };
 #define FLYDSL_AOT_MOST_FEW(k) constexpr int64_t kMostFew = k;
 FLYDSL_AOT_TOPK_MOST_FEW(FLYDSL_AOT_MOST_FEW)
 #undef FLYDSL_AOT_MOST_FEW
+#define FLYDSL_AOT_FEW_CANDIDATES(n) constexpr uint64_t kMostFewCandidates = n;
+FLYDSL_AOT_TOPK_FEW_CANDIDATES(FLYDSL_AOT_FEW_CANDIDATES)
+#undef FLYDSL_AOT_FEW_CANDIDATES
 #define FLYDSL_AOT_PART_LENGTH(n) constexpr int64_t kPartLength = n;
 FLYDSL_AOT_TOPK_PART_LENGTH(FLYDSL_AOT_PART_LENGTH)
 #undef FLYDSL_AOT_PART_LENGTH
 
 constexpr int64_t kShort = 2048, kLengthOfRows = 8;  // of N, for kFew
 constexpr int64_t kMostOfParts = 2048;  // of K: a part leaves at most a quarter of its elements
-constexpr int64_t kSortedInLds = 4096;  // kernels/topk/topk_select.hip.h
+constexpr int64_t kSortedInLds = 2048;  // Memory in kernels/topk/topk_select.hip.h
 constexpr uint64_t kGroupsInMemory =
     512;  // that share the rows, with workspace each, where K is larger
 constexpr uint64_t kWorkspaceAlignment = 16;
@@ -210,7 +213,8 @@ void describe(const Params &params, Problem *problem) {
   const uint64_t element_bytes = flydsl_aot_dtype_bytes(params.x.dtype);
   problem->key.op = problem->second_key.op = "topk";
   problem->key.functional_key = flydsl_aot_topk_key(dtype, problem->method);
-  problem->second_key.functional_key = flydsl_aot_topk_key(dtype, kCandidates);
+  problem->second_key.functional_key = flydsl_aot_topk_key(
+      dtype, problem->row_candidates <= kMostFewCandidates ? kFewCandidates : kCandidates);
   uint64_t mask = reinterpret_cast<uint64_t>(params.x.data) |
                   static_cast<uint64_t>(problem->length) * element_bytes;
   for (const int64_t stride : problem->rows.x)

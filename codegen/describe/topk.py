@@ -28,15 +28,18 @@ _ARGUMENTS = (
 
 _KEY_FIELDS = (
     KeyField("dtype", 0, 8, "flydsl_aot_dtype of x"),
-    KeyField("method", 8, 2, "0 few, 1 registers, 2 memory, 3 candidates"),
+    KeyField("method", 8, 3, "0 few, 1 registers, 2 memory, 3 candidates, 4 few candidates"),
 )
 
 _ELEMENTS = {"bf16": 4, "fp16": 3, "fp32": 2, "int32": 20}  # flydsl_aot_dtype
-FEW, REGISTERS, MEMORY, CANDIDATES = range(4)
+FEW, REGISTERS, MEMORY, CANDIDATES, FEW_CANDIDATES = range(5)
 _MOST_FEW = 32  # of K: a wave of any size has as many threads
 _FEW_THREADS = 128
-_OF_THREAD = 8  # elements
-_SELECT_THREADS = 1024
+_REGISTER_THREADS = 256
+_OF_THREAD = 32  # elements
+_CANDIDATE_THREADS = 512
+_CANDIDATES_OF_THREAD = 8
+_MEMORY_THREADS = 1024
 _LARGEST_ROW = (1 << 32) - 2
 _MOST_ROWS = 1 << 62
 
@@ -53,51 +56,53 @@ def _instance(dtype, name, header, entry, method, preference, align_bytes, threa
         block=(threads, 1, 1),
         tile=(teams, 0, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=4,
+        # A part of a row in registers, and addresses of its elements where they come one by one.
+        waves_per_simd=3 if name.endswith("registers") else 4,
         seq_q=(1, most_k),
         seq_k=(1, most_n),
     )
 
 
 def _few(dtype, arch):
-    """A wave a row."""
-    for preference, wide in enumerate((True, False)):
+    """A wave a row; of rows that are one tile, all of it is in registers, 32 elements a lane."""
+    for preference, (wide, one_tile) in enumerate((wide, one_tile) for wide in (True, False) for one_tile in (True, False)):
         yield _instance(
             dtype,
-            f"few{'' if wide else '_narrow'}",
+            f"few{'' if one_tile else '_tiles'}{'' if wide else '_narrow'}",
             "topk_few",
-            f"topk_few<{dtype}, {_FEW_THREADS}, {str(wide).lower()}>",
+            f"topk_few<{dtype}, {_FEW_THREADS}, {str(wide).lower()}, {str(one_tile).lower()}>",
             FEW,
             preference,
             16 if wide else 1,
             _FEW_THREADS,
             _FEW_THREADS // wave_size(arch),
             _MOST_FEW,
-            _LARGEST_ROW,
+            32 * wave_size(arch) if one_tile else _LARGEST_ROW,
         )
 
 
 def _select(dtype):
-    for preference, (name, method, align_bytes, most_n) in enumerate(
+    for preference, (name, method, align_bytes, threads) in enumerate(
         (
-            ("registers", REGISTERS, 16, _LARGEST_ROW),
-            ("narrow_registers", REGISTERS, 1, _LARGEST_ROW),
-            ("memory", MEMORY, 1, _LARGEST_ROW),
-            ("candidates", CANDIDATES, 1, _LARGEST_ROW),
+            ("registers", REGISTERS, 16, _REGISTER_THREADS),
+            ("narrow_registers", REGISTERS, 1, _REGISTER_THREADS),
+            ("memory", MEMORY, 1, _MEMORY_THREADS),
+            ("candidates", CANDIDATES, 1, _MEMORY_THREADS),
+            ("few_candidates", FEW_CANDIDATES, 1, _CANDIDATE_THREADS),
         )
     ):
         yield _instance(
             dtype,
             f"select_{name}",
             "topk_select",
-            f"topk_select<{dtype}, Held::{name}>",
+            f"topk_select<{dtype}, Held::{name}, {threads}>",
             method,
             preference,
             align_bytes,
-            _SELECT_THREADS,
+            threads,
             1,
             _LARGEST_ROW,
-            most_n,
+            _LARGEST_ROW,
         )
 
 
@@ -115,6 +120,7 @@ OPERATOR = Operator(
     instances=_instances,
     tables=(
         Table("most_few", "X(K) up to which instances for few elements go.", ((_MOST_FEW,),)),
-        Table("part_length", "X(elements) of a part that a work-group holds in registers.", ((_SELECT_THREADS * _OF_THREAD,),)),
+        Table("few_candidates", "X(candidates) that a work-group holds in registers.", ((_CANDIDATE_THREADS * _CANDIDATES_OF_THREAD,),)),
+        Table("part_length", "X(elements) of a part that a work-group holds in registers.", ((_REGISTER_THREADS * _OF_THREAD,),)),
     ),
 )

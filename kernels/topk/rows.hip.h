@@ -29,23 +29,24 @@ class TopkRow {
 
   FLYDSL_DEVICE TopkRow(TopkArguments args, u64 row) : args_(args) {
     // The host counts rows of more than one axis in 32 bits.
-    u64 place[3] = {0, 0, row};
+    i64 x = static_cast<i64>(row) * args->x_stride_2,
+        values = static_cast<i64>(row) * args->values_stride_2,
+        indices = static_cast<i64>(row) * args->indices_stride_2;
     if (args->axes > 1) {
       const u32 rest = static_cast<u32>(row) / args->size_2;
-      place[2] = static_cast<u32>(row) - rest * args->size_2;
-      place[0] = rest / args->size_1;
-      place[1] = rest - static_cast<u32>(place[0]) * args->size_1;
+      const i64 place_2 = static_cast<u32>(row) - rest * args->size_2,
+                place_0 = rest / args->size_1;
+      const i64 place_1 = rest - static_cast<u32>(place_0) * args->size_1;
+      const auto offset = [&](i64 stride_0, i64 stride_1, i64 stride_2) FLYDSL_INLINED {
+        return place_0 * stride_0 + place_1 * stride_1 + place_2 * stride_2;
+      };
+      x = offset(args->x_stride_0, args->x_stride_1, args->x_stride_2);
+      values = offset(args->values_stride_0, args->values_stride_1, args->values_stride_2);
+      indices = offset(args->indices_stride_0, args->indices_stride_1, args->indices_stride_2);
     }
-    x_ = (global_ptr<const char>)args->x + (place[0] * static_cast<u64>(args->x_stride_0) +
-                                            place[1] * static_cast<u64>(args->x_stride_1) +
-                                            place[2] * static_cast<u64>(args->x_stride_2));
-    values_ = (global_ptr<char>)args->values + (place[0] * static_cast<u64>(args->values_stride_0) +
-                                                place[1] * static_cast<u64>(args->values_stride_1) +
-                                                place[2] * static_cast<u64>(args->values_stride_2));
-    indices_ =
-        (global_ptr<char>)args->indices + (place[0] * static_cast<u64>(args->indices_stride_0) +
-                                           place[1] * static_cast<u64>(args->indices_stride_1) +
-                                           place[2] * static_cast<u64>(args->indices_stride_2));
+    x_ = (global_ptr<const char>)args->x + x;
+    values_ = (global_ptr<char>)args->values + values;
+    indices_ = (global_ptr<char>)args->indices + indices;
   }
 
   FLYDSL_DEVICE global_ptr<const char> x() const { return x_; }

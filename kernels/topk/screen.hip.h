@@ -24,6 +24,15 @@ struct Screen {
   static FLYDSL_DEVICE bool may_reach(Number number, Number least) { return !(number < least); }
   static FLYDSL_DEVICE Number larger(Number a, Number b) { return __builtin_fmaxf(a, b); }
 
+  // Of one that is no NaN.
+  static FLYDSL_DEVICE u32 order_of_number(Number number, u32 flip) {
+    const u32 bits = bits_as<u32>(number) ^ (flip & 0x80000000);
+    if constexpr (__is_same(Element, fp16))
+      return order_of<fp16>(bits_as<u16>(static_cast<_Float16>(bits_as<float>(bits))), flip);
+    else
+      return order_of<Element>(kHalf ? bits >> 16 : bits, flip);
+  }
+
   // What a number whose order is at least `order` reaches.
   static FLYDSL_DEVICE Number least_of(u32 order, u32 flip) {
     constexpr u32 kSign = kHalf ? 0x8000 : 0x80000000;
@@ -45,6 +54,9 @@ struct Screen<int32> {
   static constexpr Number kLeast = -0x7fffffff - 1;
 
   static FLYDSL_DEVICE Number number(u32 bits, u32 flip) { return static_cast<i32>(bits ^ flip); }
+  static FLYDSL_DEVICE u32 order_of_number(Number number, u32 flip) {
+    return order_of<int32>(static_cast<u32>(number) ^ flip, flip);
+  }
   static FLYDSL_DEVICE bool may_reach(Number number, Number least) { return number >= least; }
   static FLYDSL_DEVICE Number larger(Number a, Number b) { return a > b ? a : b; }
   static FLYDSL_DEVICE Number least_of(u32 order, u32) {

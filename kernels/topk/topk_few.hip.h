@@ -5,9 +5,7 @@
 // there is much there, or a first tile has been seen, the K best of that are found by counting those that are better.
 #pragma once
 
-#include "common/row_tile.hip.h"
-#include "topk/rows.hip.h"
-#include "topk/screen.hip.h"
+#include "topk/tile.hip.h"
 
 namespace flydsl::kernels {
 
@@ -18,15 +16,16 @@ struct FewMemory {
   u32 elements[2][kFewCandidates];  // as they are in memory
 };
 
-template <class Element, bool kWide>
+// With `kOneTile` the row is not longer than a tile.
+template <class Element, bool kWide, bool kOneTile>
 class TopkFew {
  public:
-  using Tile = RowTile<Element, kWaveSize, 4, kWide>;
-  using Number = typename Screen<Element>::Number;
   static constexpr u32 kOfVector = kReals16<Element>;
-  static constexpr u32 kElements = 4 * kOfVector;  // of a lane
-  static constexpr u32 kGroups = 32;               // K is at most that
-  static_assert(kElements <= 32 && kWaveSize % kGroups == 0);
+  static constexpr u32 kVectors = kOneTile ? 32 / kOfVector : 4;
+  using Tile = RowTile<Element, kWaveSize, kVectors, kWide>;
+  using Number = typename Screen<Element>::Number;
+  static constexpr u32 kGroups = 32;  // K is at most that
+  static_assert(kWaveSize % kGroups == 0);
 
   FLYDSL_DEVICE TopkFew(TopkArguments args, lds_ptr<FewMemory> memory, u64 number)
       : row_(args, number),
@@ -36,85 +35,68 @@ class TopkFew {
         flip_(args->flip) {}
 
   FLYDSL_DEVICE void run() {
-    const u32 lane = lane_index();
+    const u32 lane =
+        opaque(lane_index());  // or what follows from it would be kept round the rows' loop
     Tile next;
     next.load(row_.x(), lane, length_);
-    for (u32 begin = 0;; begin += Tile::kCapacity) {
-      const Tile tile = next;
-      const u32 rest = length_ - begin;
-      const bool last = rest <= Tile::kCapacity;
-      if (!last)
-        next.load(row_.x() + u64{begin + Tile::kCapacity} * kRealBytes<Element>, lane,
-                  rest - Tile::kCapacity);
-      if (begin == 0) least_ = bound(tile, lane, rest);
-      take(tile, lane, begin, rest);
-      if (last) break;
-      if (begin == 0 ? count_ > k_ : count_ > 2 * k_ + kWaveSize / 2) reduce();
+    if constexpr (kOneTile) {
+      least_ = bound(next, lane, length_);
+      take(next, lane, 0, length_);
+    } else {
+      for (u32 begin = 0;; begin += Tile::kCapacity) {
+        const Tile tile = next;
+        const u32 rest = length_ - begin;
+        const bool last = rest <= Tile::kCapacity;
+        if (!last)
+          next.load(row_.x() + u64{begin + Tile::kCapacity} * kRealBytes<Element>, lane,
+                    rest - Tile::kCapacity);
+        if (begin == 0) least_ = bound(tile, lane, rest);
+        take(tile, lane, begin, rest);
+        if (last) break;
+        if (begin == 0 ? count_ > k_ : count_ > 2 * k_ + kWaveSize / 2) reduce();
+      }
     }
     best([&](u32 rank, Candidate candidate, u32 element)
              FLYDSL_INLINED { row_.store(rank, index_of(candidate), element); });
   }
 
  private:
-  static FLYDSL_DEVICE u32 bits_of(const Tile &tile, u32 e) {
-    const u32 i = e % kOfVector;
-    const u32 word = tile.vectors[e / kOfVector][i * kRealBytes<Element> / 4];
-    return kRealBytes<Element> == 2 ? word >> i % 2 * 16 & 0xffff : word;
-  }
-  FLYDSL_DEVICE Number number_of(const Tile &tile, u32 e) const {
-    return Screen<Element>::number(bits_of(tile, e), flip_);
-  }
-
-  // The K-th largest of the maxima of the groups. A group without any number has the least.
+  // The K-th largest of the maxima of the groups, which are sorted for it (bitonic, Batcher 1968). A group without any number has
+  // the least.
   FLYDSL_DEVICE Number bound(const Tile &tile, u32 lane, u32 count) const {
-    Number best = Screen<Element>::kLeast;
+    constexpr u32 kOfGroup = kWaveSize / kGroups;
+    // Places past the end of a lane's part hold its first element.
+    Number best = largest_number(tile, flip_);
+    if (!Tile::takes_part(lane, count)) best = Screen<Element>::kLeast;
+    const auto of_lane = [&](u32 mask) FLYDSL_INLINED {
+      return bits_as<Number>(lane_xor_bits(bits_as<u32>(best), mask));
+    };
 #pragma unroll
-    for (u32 e = 0; e < kElements; ++e) {
-      if (Tile::inside(lane, e / kOfVector, e % kOfVector, count))
-        best = Screen<Element>::larger(best, number_of(tile, e));
+    for (u32 mask = 1; mask < kOfGroup; mask *= 2)
+      best = Screen<Element>::larger(best, of_lane(mask));
+    const u32 group = lane / kOfGroup;
+#pragma unroll
+    for (u32 span = 2; span <= kGroups; span *= 2) {
+#pragma unroll
+      for (u32 step = span / 2; step > 0; step /= 2) {
+        const Number other = of_lane(step * kOfGroup);
+        const bool larger = (group * span / step & span) == (group & span);
+        best = (other > best) == larger ? other : best;
+      }
     }
-#pragma unroll
-    for (u32 mask = 1; mask < kWaveSize / kGroups; mask *= 2)
-      best =
-          Screen<Element>::larger(best, bits_as<Number>(lane_xor_bits(bits_as<u32>(best), mask)));
-    u32 better = 0;
-#pragma unroll
-    for (u32 group = 0; group < kGroups; ++group) {
-      const u32 from = group * (kWaveSize / kGroups);
-      better += bits_as<Number>(uniform_lane_bits(bits_as<u32>(best), from)) > best;
-    }
-    // Those with fewer than K better ones are the K best groups, and what equals the K-th.
-    const u64 lanes = lanes_where(better < k_);
-    const u32 most = most_of(better < k_ ? better : 0);
-    const u64 last = lanes_where(better == most) & lanes;
-    return bits_as<Number>(
-        uniform_lane_bits(bits_as<u32>(best), static_cast<u32>(__builtin_ctzll(last))));
-  }
-  static FLYDSL_DEVICE u32 most_of(u32 value) {
-#pragma unroll
-    for (u32 mask = 1; mask < kWaveSize; mask *= 2) {
-      const u32 other = lane_xor_bits(value, mask);
-      value = value > other ? value : other;
-    }
-    return wave_uniform(value);
+    return bits_as<Number>(uniform_lane_bits(bits_as<u32>(best), (k_ - 1) * kOfGroup));
   }
 
   // Puts what reaches the bound to the candidates, of each lane one at a time.
   FLYDSL_DEVICE void take(const Tile &tile, u32 lane, u32 begin, u32 count) {
-    u32 mine = 0;
-#pragma unroll
-    for (u32 e = 0; e < kElements; ++e) {
-      if (Screen<Element>::may_reach(number_of(tile, e), least_) &&
-          Tile::inside(lane, e / kOfVector, e % kOfVector, count))
-        mine |= 1u << e;
-    }
+    u32 mine = reaching(tile, least_, flip_) & elements_inside(tile, lane, count);
     Candidate worst = 0;  // of the K best, where they have been counted within this tile
     for (u64 lanes = lanes_where(mine != 0); lanes != 0; lanes = lanes_where(mine != 0)) {
       u32 element = 0;
       Candidate candidate = 0;
       if (mine != 0) {
         const u32 e = static_cast<u32>(__builtin_ctz(mine));
-        const u32 index = begin + Tile::index(lane, e / kOfVector, e % kOfVector);
+        const u32 index = begin + index_in(tile, lane, e);
         element = row_.bits(index);
         candidate = candidate_of(order_of<Element>(element, flip_), index);
         mine &= mine - 1;
@@ -170,7 +152,7 @@ class TopkFew {
   Number least_ = Screen<Element>::kLeast;
 };
 
-template <class Element, u32 kThreads, bool kWide>
+template <class Element, u32 kThreads, bool kWide, bool kOneTile>
 FLYDSL_DEVICE void topk_few(const flydsl_aot_topk_kernarg &args) {
   constexpr u32 kRows = kThreads / kWaveSize;
   FLYDSL_SHARED static FewMemory memory[kRows];
@@ -179,7 +161,7 @@ FLYDSL_DEVICE void topk_few(const flydsl_aot_topk_kernarg &args) {
     const TopkArguments here = arguments_here(args);
     const u64 number = tile * kRows + wave;
     if (number >= here->rows) return;
-    TopkFew<Element, kWide>(here, (lds_ptr<FewMemory>)&memory[wave], number).run();
+    TopkFew<Element, kWide, kOneTile>(here, (lds_ptr<FewMemory>)&memory[wave], number).run();
     wave_barrier();
   }
 }

@@ -47,7 +47,7 @@ class ModelLaunchesTest(ToolTest):
         report = json.loads(result.stdout)
         parts, rest = report["launches"]
         self.assertRegex(parts["kernel"], "^topk_fp32_select_registers")
-        self.assertRegex(rest["kernel"], "^topk_fp32_select_candidates")
+        self.assertRegex(rest["kernel"], "^topk_fp32_select_few_candidates")
         self.assertEqual(parts["grid"][0], 32)
 
     def test_kernel_whose_candidates_are_incomplete(self):
