@@ -11,11 +11,11 @@ constexpr uint64_t kMaxGridX = uint64_t{1} << 22;
 
 Status load(flydsl_aot_handle *handle, int device, const select::Problem &problem,
             const module::KernargContract &contract, void *stream, uint32_t *entry,
-            device::HipFunction *function) {
+            module::ModuleCache::Use *kernel) {
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
   FLYDSL_RETURN_IF_ERROR(choose(handle, problem, *target, entry));
-  return handle->modules->get(device, *entry, contract, stream, function);
+  return handle->modules->get(device, *entry, contract, stream, kernel);
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
   int device = 0;
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
   uint32_t entry = 0;
-  device::HipFunction function = nullptr;
-  return load(handle, device, problem, contract, nullptr, &entry, &function);
+  module::ModuleCache::Use kernel;
+  return load(handle, device, problem, contract, nullptr, &entry, &kernel);
 }
 
 Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
@@ -97,14 +97,15 @@ Status Launch::begin(const select::Problem &problem, const module::KernargContra
   int device = 0;
   FLYDSL_RETURN_IF_ERROR(handle_->runtime->stream_device(stream, &device));
   FLYDSL_RETURN_IF_ERROR(scope_.enter(device));
-  return load(handle_, device, problem, contract, stream, &entry_, &function_);
+  return load(handle_, device, problem, contract, stream, &entry_, &kernel_);
 }
 
 Status Launch::run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const {
   const archive::Entry &kernel = entry();
   device::LaunchShape shape{{tiles.grid_x, tiles.grid_y, 1}, {}, kernel.lds_dynamic_bytes};
   std::copy_n(kernel.block, 3, shape.block);
-  const Status status = handle_->runtime->launch(function_, shape, stream_, kernarg, kernarg_bytes);
+  const Status status =
+      handle_->runtime->launch(kernel_.function(), shape, stream_, kernarg, kernarg_bytes);
   const char *name = handle_->archive->string(kernel.name);
   FLYDSL_LOG(Debug, "launch %s, grid %u x %u", name, tiles.grid_x, tiles.grid_y);
   return status.ok() ? status

@@ -123,7 +123,7 @@ class Launch {
   flydsl_aot_handle *handle_;
   device::DeviceScope scope_;
   device::HipStream stream_ = nullptr;
-  device::HipFunction function_ = nullptr;
+  module::ModuleCache::Use kernel_;
   uint32_t entry_ = 0;
 };
 

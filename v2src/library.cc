@@ -1,6 +1,7 @@
 // Opening and closing the library, and what it found.
 #include "flydsl_aot/library.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -108,7 +109,15 @@ Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handl
 
 Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
   flydsl_aot_open_options options{};
-  if (caller) FLYDSL_RETURN_IF_ERROR(read_struct("open_options", caller, &options));
+  // The struct's first version ended before max_loaded_kernels.
+  if (caller) {
+    FLYDSL_RETURN_IF_ERROR(read_struct("open_options", caller, &options,
+                                       offsetof(flydsl_aot_open_options, max_loaded_kernels)));
+  }
+  if (options.reserved != 0) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT, "open_options.reserved is %u; it must be 0",
+                 options.reserved);
+  }
   auto handle = std::make_unique<flydsl_aot_handle>();
   FLYDSL_RETURN_IF_ERROR(resolve_kind(options.device, &handle->kind));
   const bool with_device = handle->kind != FLYDSL_AOT_DEVICE_NONE;
@@ -117,7 +126,7 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
   FLYDSL_RETURN_IF_ERROR(archive::find_archive(handle->arch, options.archive_path,
                                                FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive));
   if (with_device)
-    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive);
+    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive, options.max_loaded_kernels);
   *out = handle.release();
   return {};
 }

@@ -39,6 +39,11 @@ typedef struct flydsl_aot_open_options {
    * archive of the architecture is the answer: one that is damaged or of another build is an error, not
    * passed over. */
   const char *archive_path;
+  /* The most kernels that stay loaded on each device; 0: all that were used. A first use beyond it waits for the device's work and
+   * unloads the kernels that were not used for the longest time. Kernels of calls in progress stay whatever the number is, and so
+   * do for the handle's life those that its calls put into a capture: the graph goes on using them. */
+  uint32_t max_loaded_kernels;
+  uint32_t reserved; /* 0 */
 } flydsl_aot_open_options;
 
 /* flydsl_aot_open: finds the device runtime and the archive of its current device's architecture.

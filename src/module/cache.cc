@@ -1,5 +1,6 @@
 #include "src/module/cache.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "src/device/process.h"
@@ -7,9 +8,15 @@
 
 namespace flydsl::module {
 
-ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive &archive)
+ModuleCache::Use::~Use() {
+  if (held_) held_->uses.fetch_sub(1);
+}
+
+ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive &archive,
+                         uint32_t most_loaded)
     : runtime_(runtime),
       archive_(archive),
+      most_loaded_(most_loaded),
       table_storage_(runtime.devices().size()),
       tables_(runtime.devices().size()) {}
 
@@ -44,10 +51,63 @@ ModuleCache::Slot &ModuleCache::slot(int device, uint32_t entry) {
 }
 
 Status ModuleCache::get(int device, uint32_t entry, const KernargContract &contract,
-                        device::HipStream stream, device::HipFunction *function) {
+                        device::HipStream stream, Use *use) {
   Slot &kernel = slot(device, entry);
-  *function = kernel.function.load(std::memory_order_acquire);
-  if (*function) return {};
+  if (most_loaded_ != 0) FLYDSL_RETURN_IF_ERROR(hold(stream, &kernel, use));
+  // After the hold, in one order for all threads: try_unload() takes the function away before it looks for holds.
+  use->function_ = kernel.function.load();
+  if (use->function_) return {};
+  FLYDSL_RETURN_IF_ERROR(get_loaded(device, entry, contract, stream, &kernel, &use->function_));
+  if (most_loaded_ != 0) unload_least_used(device, &kernel);
+  return {};
+}
+
+Status ModuleCache::hold(device::HipStream stream, Slot *slot, Use *use) {
+  bool capturing = false;
+  FLYDSL_RETURN_IF_ERROR(runtime_.stream_capturing(stream, &capturing));
+  if (capturing) slot->in_graph = true;
+  slot->last_use = ++clock_;
+  slot->uses.fetch_add(1);
+  use->held_ = slot;
+  return {};
+}
+
+// A slot's module, unless a call holds it.
+bool ModuleCache::try_unload(Slot *slot) const {
+  const std::lock_guard lock(slot->mutex);
+  const device::HipFunction function = slot->function.load();
+  if (!function || slot->in_graph) return false;
+  slot->function.store(nullptr);
+  // Whoever holds it now saw the function or waits for the mutex. Work that was launched earlier has to end before its code goes.
+  if (slot->uses.load() != 0 || !runtime_.synchronize().ok()) {
+    slot->function.store(function);
+    return false;
+  }
+  runtime_.unload_module(slot->module);
+  slot->module = nullptr;
+  slot->image = {};
+  return true;
+}
+
+void ModuleCache::unload_least_used(int device, const Slot *loaded_now) {
+  const std::lock_guard lock(unload_mutex_);
+  std::vector<std::pair<uint64_t, Slot *>> loaded;
+  Slot *const table = tables_[static_cast<size_t>(device)].load(std::memory_order_acquire);
+  for (size_t entry = 0; entry < archive_.entries().size(); ++entry)
+    if (table[entry].function.load())
+      loaded.emplace_back(table[entry].last_use.load(), &table[entry]);
+  std::sort(loaded.begin(), loaded.end());
+  size_t count = loaded.size();
+  for (const auto &[last_use, slot] : loaded) {
+    if (count <= most_loaded_) return;
+    if (slot != loaded_now && try_unload(slot)) --count;
+  }
+}
+
+Status ModuleCache::get_loaded(int device, uint32_t entry, const KernargContract &contract,
+                               device::HipStream stream, Slot *slot,
+                               device::HipFunction *function) {
+  Slot &kernel = *slot;
   FLYDSL_RETURN_IF_ERROR(check_entry(device, entry, contract));
   bool capturing = false;
   FLYDSL_RETURN_IF_ERROR(runtime_.stream_capturing(stream, &capturing));

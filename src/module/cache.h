@@ -3,6 +3,9 @@
 // The warm path is one atomic load. A first use locks its own kernel only: threads that need the
 // same kernel wait for one load, threads that need others do not wait. A failed load is not
 // remembered; the next use tries again.
+//
+// With a limit a load that passes it unloads the kernels of its device that were not used for the longest time. Those that a
+// call holds (Use) stay, and so does for ever what was launched into a capture: a graph goes on holding its function.
 #pragma once
 
 #include <atomic>
@@ -24,9 +27,28 @@ struct KernargContract {
 };
 
 class ModuleCache {
+ private:
+  struct Slot;
+
  public:
-  // Both outlive the cache.
-  ModuleCache(const device::Runtime &runtime, const archive::Archive &archive);
+  // Keeps a kernel from being unloaded while a call is about to launch it.
+  class Use {
+   public:
+    Use() = default;
+    ~Use();
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+    device::HipFunction function() const { return function_; }
+
+   private:
+    friend class ModuleCache;
+    device::HipFunction function_ = nullptr;
+    Slot *held_ = nullptr;  // only with a limit
+  };
+
+  // Both outlive the cache. `most_loaded`: kernels on a device, 0 for no limit.
+  ModuleCache(const device::Runtime &runtime, const archive::Archive &archive,
+              uint32_t most_loaded = 0);
   // Unloads everything. No call may be running, no loaded kernel at work.
   ~ModuleCache();
   ModuleCache(const ModuleCache &) = delete;
@@ -37,11 +59,15 @@ class ModuleCache {
   // CAPTURE_NEEDS_PREFETCH, since loading could invalidate the capture. Errors: ARCHIVE_*,
   // KERNEL_LOAD_FAILED, DEVICE_ERROR, DEVICE_LOST, OUT_OF_DEVICE_MEMORY.
   Status get(int device, uint32_t entry, const KernargContract &contract, device::HipStream stream,
-             device::HipFunction *function);
+             Use *use);
 
  private:
   struct Slot {
     std::atomic<device::HipFunction> function{nullptr};
+    // With a limit: calls that hold it, when it was used last, whether a graph may hold it.
+    std::atomic<uint32_t> uses{0};
+    std::atomic<uint64_t> last_use{0};
+    std::atomic<bool> in_graph{false};
     std::mutex mutex;  // guards the fields below and loading
     device::HipModule module = nullptr;
     // HIP does not promise that a module copies its image, so it lives as long as the module.
@@ -52,11 +78,19 @@ class ModuleCache {
   Slot &slot(int device, uint32_t entry);
   Status check_entry(int device, uint32_t entry, const KernargContract &contract) const;
   Status load(uint32_t entry, Slot *slot) const;
+  Status get_loaded(int device, uint32_t entry, const KernargContract &contract,
+                    device::HipStream stream, Slot *slot, device::HipFunction *function);
+  Status hold(device::HipStream stream, Slot *slot, Use *use);
+  void unload_least_used(int device, const Slot *loaded_now);
+  bool try_unload(Slot *slot) const;
   Status capture_error(int device, uint32_t entry, const std::string &detail) const;
 
   const device::Runtime &runtime_;
   const archive::Archive &archive_;
-  std::mutex tables_mutex_;  // guards the creation of a device's table
+  const uint32_t most_loaded_;
+  std::atomic<uint64_t> clock_{0};  // of last_use
+  std::mutex unload_mutex_;         // one thread unloads at a time
+  std::mutex tables_mutex_;         // guards the creation of a device's table
   std::vector<Table> table_storage_;
   std::vector<std::atomic<Slot *>> tables_;
 };

@@ -27,12 +27,14 @@ FIELD(flydsl_aot_mask, right, 8);
 FIELD(flydsl_aot_mask, anchor, 16);
 FIELD(flydsl_aot_mask, reserved, 20);
 
-SIZE(flydsl_aot_open_options, 32);
+SIZE(flydsl_aot_open_options, 40);
 FIELD(flydsl_aot_open_options, struct_size, 0);
 FIELD(flydsl_aot_open_options, device, 4);
 FIELD(flydsl_aot_open_options, device_library, 8);
 FIELD(flydsl_aot_open_options, arch, 16);
 FIELD(flydsl_aot_open_options, archive_path, 24);
+FIELD(flydsl_aot_open_options, max_loaded_kernels, 32);
+FIELD(flydsl_aot_open_options, reserved, 36);
 
 SIZE(flydsl_aot_info, 64);
 FIELD(flydsl_aot_info, struct_size, 0);

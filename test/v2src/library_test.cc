@@ -67,6 +67,11 @@ TEST_F(LibraryTest, TheEmulatorOpenedAsHipSaysSo) {
 TEST_F(LibraryTest, OpenRefusals) {
   EXPECT_EQ(flydsl_aot_open(nullptr, nullptr), FLYDSL_AOT_INVALID_ARGUMENT);
   EXPECT_EQ(open([](auto &o) { o.struct_size = 4; }), FLYDSL_AOT_INVALID_STRUCT_SIZE);
+  // The struct's first version.
+  EXPECT_EQ(
+      open([](auto &o) { o.struct_size = offsetof(flydsl_aot_open_options, max_loaded_kernels); }),
+      FLYDSL_AOT_OK);
+  EXPECT_EQ(open([](auto &o) { o.reserved = 1; }), FLYDSL_AOT_INVALID_ARGUMENT);
   EXPECT_EQ(open([](auto &o) { o.device = 9; }), FLYDSL_AOT_INVALID_ARGUMENT);
   EXPECT_NE(message().find("flydsl_aot_open: open_options.device is 9"), std::string::npos)
       << message();

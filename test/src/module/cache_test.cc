@@ -24,7 +24,10 @@ class Cache : public ::testing::Test {
   }
   Status get(int device, uint32_t entry, void *stream = nullptr) {
     fake_->make_current(device);
-    return cache_->get(device, entry, kContract, stream, &function_);
+    module::ModuleCache::Use use;
+    const Status status = cache_->get(device, entry, kContract, stream, &use);
+    function_ = use.function();
+    return status;
   }
   FakeHip *fake_ = nullptr;
   TempFolder folder_;
@@ -65,9 +68,9 @@ TEST_F(Cache, ManyThreadsOneLoad) {
       fake_->make_current(device);
       start.arrive_and_wait();
       for (uint32_t entry = 0; entry < 3; ++entry) {
-        device::HipFunction function = nullptr;
+        module::ModuleCache::Use use;
         failures +=
-            !cache_->get(device, (entry + i) % 3, kContract, nullptr, &function).ok() || !function;
+            !cache_->get(device, (entry + i) % 3, kContract, nullptr, &use).ok() || !use.function();
       }
     });
   }
@@ -108,10 +111,10 @@ TEST_F(Cache, FirstUseInsideACapture) {
 }
 
 TEST_F(Cache, EntriesThatDoNotFitTheCallOrTheDevice) {
-  device::HipFunction function = nullptr;
+  module::ModuleCache::Use use;
   for (const module::KernargContract contract :
        {module::KernargContract{78, 16}, module::KernargContract{77, 24}}) {
-    const Status status = cache_->get(0, 0, contract, nullptr, &function);
+    const Status status = cache_->get(0, 0, contract, nullptr, &use);
     EXPECT_EQ(status.code(), FLYDSL_AOT_ARCHIVE_MISMATCH);
     EXPECT_NE(status.message().find("'a' takes arguments"), std::string::npos) << status.message();
   }
@@ -119,10 +122,80 @@ TEST_F(Cache, EntriesThatDoNotFitTheCallOrTheDevice) {
   std::unique_ptr<device::Runtime> other;
   ASSERT_TRUE(device::Runtime::open(FLYDSL_AOT_DEVICE_HIP, FAKE_HIP7, &other).ok());
   module::ModuleCache cache(*other, *archive_);
-  const Status status = cache.get(0, 0, kContract, nullptr, &function);
+  const Status status = cache.get(0, 0, kContract, nullptr, &use);
   EXPECT_EQ(status.code(), FLYDSL_AOT_UNSUPPORTED_ARCH);
   EXPECT_NE(status.message().find("gfx942"), std::string::npos) << status.message();
   EXPECT_EQ(fake_->loads, 0);
+}
+
+// open_options::max_loaded_kernels.
+class LimitedCache : public Cache {
+ protected:
+  void SetUp() override {
+    Cache::SetUp();
+    cache_ = std::make_unique<module::ModuleCache>(*runtime_, *archive_, 2);
+  }
+};
+
+TEST_F(LimitedCache, UnloadsWhatWasNotUsedForTheLongestTime) {
+  ASSERT_TRUE(get(0, 0).ok());
+  ASSERT_TRUE(get(0, 1).ok());
+  ASSERT_TRUE(get(0, 0).ok());
+  ASSERT_TRUE(get(1, 2).ok());  // another device has a limit of its own
+  EXPECT_EQ(fake_->unloads, 0);
+  ASSERT_TRUE(get(0, 2).ok());  // in place of 1
+  EXPECT_EQ(fake_->unloads, 1);
+  EXPECT_EQ(fake_->live_modules, 3);
+  const int loads = fake_->loads;
+  ASSERT_TRUE(get(0, 0).ok());
+  ASSERT_TRUE(get(0, 2).ok());
+  EXPECT_EQ(fake_->loads, loads);
+  ASSERT_TRUE(get(0, 1).ok());
+  EXPECT_EQ(fake_->loads, loads + 1);
+  fake_->make_current(0);
+  cache_.reset();
+  EXPECT_EQ(fake_->live_modules, 0);
+}
+
+TEST_F(LimitedCache, KernelsThatAreHeldOrInAGraphStay) {
+  ASSERT_TRUE(get(0, 0).ok());
+  ASSERT_TRUE(get(0, 0, fake_stream(0, true)).ok());  // captured
+  module::ModuleCache::Use held;
+  ASSERT_TRUE(cache_->get(0, 1, kContract, nullptr, &held).ok());
+  ASSERT_TRUE(get(0, 2).ok());
+  EXPECT_EQ(fake_->unloads, 0);  // three, with a limit of two
+  // A device that cannot be waited for keeps them.
+  fake_->synchronize_error = 900;
+  ASSERT_TRUE(get(0, 1).ok());
+  EXPECT_EQ(fake_->unloads, 0);
+  EXPECT_EQ(fake_->peek_at_last_error(), 0);
+}
+
+// Threads that use more kernels than the limit: each function is that of a loaded module while it is held.
+TEST_F(LimitedCache, ManyThreads) {
+  cache_ = std::make_unique<module::ModuleCache>(*runtime_, *archive_, 1);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      fake_->make_current(0);
+      for (uint32_t turn = 0; turn < 300; ++turn) {
+        module::ModuleCache::Use use;
+        failures += !cache_->get(0, (turn * 7 + i) % 3, kContract, nullptr, &use).ok();
+        size_t bytes = 0;
+        void *extra[] = {reinterpret_cast<void *>(1), &bytes, reinterpret_cast<void *>(2), &bytes,
+                         reinterpret_cast<void *>(3)};
+        failures += runtime_->api().module_launch_kernel(use.function(), 1, 1, 1, 1, 1, 1, 0,
+                                                         nullptr, nullptr, extra) != 0;
+      }
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_GT(fake_->unloads, 0);
+  fake_->make_current(0);
+  cache_.reset();
+  EXPECT_EQ(fake_->live_modules, 0);
 }
 
 TEST_F(Cache, DamagedCodeObject) {
