@@ -126,7 +126,7 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
   FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params);
+  *problem = describe(*params, handle->compute_units);
   return {};
 }
 

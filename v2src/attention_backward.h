@@ -43,15 +43,15 @@ Status check(const Params &params, bool query);
 // A checked problem.
 struct Problem : Sizes {
   const Params *params;
-  bool differing;                 // lengths
-  bool has_rows;                  // some sequence may have query rows
-  bool copies_dout;               // its last axis has another stride than 1
-  bool wants_together;            // dq, dk and dv, and there are rows and keys: `fused` would do
-  bool wants[kPasses];            // of the passes without `fused` and `convert`
+  bool differing;       // lengths
+  bool has_rows;        // some sequence may have query rows
+  bool copies_dout;     // its last axis has another stride than 1
+  bool wants_together;  // dq, dk and dv, and there are rows and keys: `fused` would do, and faster
+  bool wants[kPasses];  // of the passes without `fused` and `convert`
   select::Problem keys[kPasses];  // of all passes
   bool empty;                     // nothing to write
 };
-Problem describe(const Params &params);
+Problem describe(const Params &params, uint32_t compute_units);  // 0: not known
 
 // A tensor without elements, or that is absent, is not wanted.
 bool wanted(const flydsl_aot_tensor &output);

@@ -39,6 +39,31 @@ bool fits_together(const Problem &problem) {
   return true;
 }
 
+// What a pass costs: the rounds that its work-groups make over the compute units, times what one of them computes.
+double cost_of(const Problem &problem, Pass pass, uint32_t compute_units) {
+  constexpr uint32_t kComputeUnitsWithoutDevice = 256;
+  uint32_t rows = 0, cost = 0;
+#define FLYDSL_AOT_COST(name, rows_of, cost_of_pair) \
+  if (pass == Pass::name) rows = rows_of, cost = cost_of_pair;
+  FLYDSL_AOT_ATTENTION_BACKWARD_COSTS(FLYDSL_AOT_COST)
+#undef FLYDSL_AOT_COST
+  const bool of_queries = pass == Pass::queries;
+  const double units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
+  const double heads = static_cast<double>(of_queries ? problem.heads_q : problem.heads_kv),
+               groups = tiles_of(of_queries ? problem.seq_q : problem.seq_k, rows) * heads *
+                        static_cast<double>(problem.batches),
+               met = of_queries ? static_cast<double>(problem.seq_k)
+                                : static_cast<double>(problem.seq_q) *
+                                      static_cast<double>(problem.heads_q) / heads;
+  return std::ceil(groups / units) * rows * met * cost;
+}
+
+// Of few key blocks, each of which meets the rows of many heads, one kernel leaves most compute units without work.
+bool is_faster_together(const Problem &problem, uint32_t compute_units) {
+  const auto cost = [&](Pass pass) { return cost_of(problem, pass, compute_units); };
+  return cost(Pass::fused) <= cost(Pass::keys) + cost(Pass::queries);
+}
+
 uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, bool padded) {
   const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
   return flydsl_aot_attention_backward_key(
@@ -87,7 +112,7 @@ uint64_t alignment_of(const Problem &problem, Pass pass) {
   return least;
 }
 
-void set_wanted(Problem *problem) {
+void set_wanted(Problem *problem, uint32_t compute_units) {
   const Params &params = *problem->params;
   const auto wants = [&](Pass pass) -> bool & { return problem->wants[static_cast<size_t>(pass)]; };
   const bool has_keys = problem->batches > 0 && problem->seq_k > 0;
@@ -99,7 +124,8 @@ void set_wanted(Problem *problem) {
   wants(Pass::prepare) = problem->has_rows && !problem->empty;
   problem->wants_together = has_keys && problem->has_rows && wanted(params.dq) &&
                             wanted(params.dk) && wanted(params.dv) &&
-                            !needs_general_instance(params) && fits_together(*problem);
+                            !needs_general_instance(params) && fits_together(*problem) &&
+                            is_faster_together(*problem, compute_units);
 }
 
 }  // namespace
@@ -149,7 +175,7 @@ bool wanted(const flydsl_aot_tensor &output) {
   return present(output) && !empty(output);
 }
 
-Problem describe(const Params &params) {
+Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
   const attention_forward::Params forward = forward_of(params);
   static_cast<Sizes &>(problem) = attention_forward::sizes_of(forward);
@@ -158,7 +184,7 @@ Problem describe(const Params &params) {
   problem.has_rows = problem.batches > 0 && problem.heads_q > 0 && problem.seq_q > 0;
   const int last = params.dout.rank - 1;
   problem.copies_dout = params.dout.sizes[last] > 1 && params.dout.strides[last] != 1;
-  set_wanted(&problem);
+  set_wanted(&problem, compute_units);
   for (size_t i = 0; i < kPasses; ++i) {
     const Pass pass = static_cast<Pass>(i);
     select::Problem &key = problem.keys[i];

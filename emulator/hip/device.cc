@@ -52,11 +52,14 @@ DeviceTable make_table() {
   for (const DeviceModel &candidate : kModels) {
     if (std::strcmp(candidate.arch, arch) == 0) model = &candidate;
   }
-  unsigned long count = 1, memory_mib = 0;
+  unsigned long count = 1, memory_mib = 0, compute_units = 0;
   if (model == nullptr) {
     table.error = std::string("FLYDSL_EMU_ARCH=") + arch + ": expected gfx950, gfx942 or gfx90a";
   } else if (read_number("FLYDSL_EMU_DEVICES", kMostDevices, &count, &table.error) &&
              read_number("FLYDSL_EMU_MEMORY_MIB", 1ul << 30, &memory_mib, &table.error) &&
+             read_number("FLYDSL_EMU_COMPUTE_UNITS",
+                         static_cast<unsigned long>(model->compute_units), &compute_units,
+                         &table.error) &&
              count == 0) {
     table.error = "FLYDSL_EMU_DEVICES=0";
   }
@@ -68,6 +71,8 @@ DeviceTable make_table() {
     auto device = std::make_unique<Device>();
     device->ordinal = static_cast<int>(i);
     device->model = model;
+    device->compute_units =
+        compute_units != 0 ? static_cast<int>(compute_units) : model->compute_units;
     parse_target_id(model->target_id, &device->target, &table.error);
     device->memory_bytes = memory_mib != 0 ? memory_mib << 20 : model->memory_bytes;
     device->null_stream =

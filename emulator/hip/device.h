@@ -46,6 +46,7 @@ struct Device {
   int ordinal = 0;
   const DeviceModel *model = nullptr;
   TargetId target;
+  int compute_units = 0;
   size_t memory_bytes = 0;
   std::atomic<size_t> used_bytes{0};
   // A kernel or a queued copy faulted: queued work is dropped, and every call that submits or waits
@@ -61,8 +62,8 @@ struct Device {
   std::string fault_text_;
 };
 
-// All devices, from the environment at first use: FLYDSL_EMU_ARCH (gfx950), FLYDSL_EMU_DEVICES (1)
-// and FLYDSL_EMU_MEMORY_MIB (what the model has). Empty, with a reason, when a variable is wrong.
+// All devices, from the environment at first use: FLYDSL_EMU_ARCH (gfx950), FLYDSL_EMU_DEVICES (1),
+// FLYDSL_EMU_COMPUTE_UNITS and FLYDSL_EMU_MEMORY_MIB (what the model has). Empty, with a reason, when a variable is wrong.
 struct DeviceTable {
   std::vector<std::unique_ptr<Device>> devices;
   std::string error;

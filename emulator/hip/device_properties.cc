@@ -40,7 +40,7 @@ void fill_common(const Device &device, Properties *p) {
   p->totalConstMem = INT_MAX;
   p->major = model.major;
   p->minor = model.minor;
-  p->multiProcessorCount = model.compute_units;
+  p->multiProcessorCount = device.compute_units;
   p->l2CacheSize = model.l2_bytes;
   p->maxThreadsPerMultiProcessor = kItemsPerComputeUnit;
   p->clockInstructionRate = kTimestampKhz;

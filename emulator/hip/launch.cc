@@ -77,7 +77,7 @@ hipError_t check_cooperative(const LoadedKernel &loaded, const Dispatch &dispatc
   const int items = static_cast<int>(dispatch.block[0] * dispatch.block[1] * dispatch.block[2]);
   const uint64_t most =
       uint64_t(groups_per_compute_unit(*device.model, loaded, items, dispatch.dynamic_lds_bytes)) *
-      device.model->compute_units;
+      device.compute_units;
   const uint64_t groups = uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2];
   if (groups > most)
     return fail(hipErrorCooperativeLaunchTooLarge,
@@ -93,6 +93,10 @@ hipError_t check_timing(const LoadedKernel &loaded, const LaunchRequest &request
   if (std::strcmp(device.model->arch, "gfx950") != 0)
     return fail(hipErrorNotSupported, "%s: the timing model knows gfx950; the device is %s", name,
                 device.model->arch);
+  if (device.compute_units != device.model->compute_units)
+    return fail(hipErrorNotSupported,
+                "%s: the timing model knows %d compute units; FLYDSL_EMU_COMPUTE_UNITS is %d", name,
+                device.model->compute_units, device.compute_units);
   if (request.cooperative)
     return fail(hipErrorNotSupported,
                 "%s: the timing model runs work-groups one by one: no cooperative launches", name);

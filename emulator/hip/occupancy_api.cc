@@ -43,7 +43,7 @@ hipError_t potential_block(int *grid, int *block, const void *handle, size_t dyn
     if (groups * items < best_items || groups == 0) continue;
     best_items = groups * items;
     *block = items;
-    *grid = groups * device->model->compute_units;
+    *grid = groups * device->compute_units;
   }
   if (best_items != 0) return hipSuccess;
   return fail(hipErrorInvalidValue, "no block of up to %d work-items fits on a compute unit", most);

@@ -1,11 +1,17 @@
 """Instances that compute all three gradients at once, dQ as fp32 sums in the workspace (kernels/attention_backward/fused/)."""
 
 from ..model import Instance
+from .general import TILES
 from .keys import ELEMENTS, LENGTHS, MASKS, key
 
 _KEYS = 256
 # By head dim: rows of a step, header.
 _SHAPES = {64: (64, "attention_backward_fused_d64"), 128: (32, "attention_backward_fused")}
+
+
+# Rows that a work-group owns, and what a pair of one of them and a row that it meets costs, ten times the products, measured against each
+# other (kernels/attention_backward/NOTES.md): matrix units of one work-group a compute unit are busier with `fused`.
+COSTS = (("fused", _KEYS, 50), ("keys", TILES["keys"][1], 64), ("queries", TILES["queries"][0], 48))
 
 
 def _instance(dtype, head_dim, mask):

@@ -23,6 +23,8 @@ Expected expected() {
   if (e.arch != "gfx950") e.lds_bytes = 64 * 1024;
   if (e.arch == "gfx942") e.compute_units = 304;
   if (e.arch == "gfx90a") e.compute_units = 104;
+  if (const char *units = std::getenv("FLYDSL_EMU_COMPUTE_UNITS"))
+    e.compute_units = std::atoi(units);
   return e;
 }
 
