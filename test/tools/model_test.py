@@ -262,6 +262,7 @@ class ModelTest(ToolTest):
                      FLYDSL_AOT_PEERS_DIR=str(self.folder))
         self.refused(UNSUPPORTED, "UNSUPPORTED_SIZE", *shapes("1x1x2147483648x64"))
         self.refused(FAILURE, "OUT_OF_DEVICE_MEMORY", *shapes("1x1x2048x128"), FLYDSL_EMU_MEMORY_MIB="1")
+        self.refused(FAILURE, "FLYDSL_EMU_COMPUTE_UNITS is 32", *shapes(), FLYDSL_EMU_COMPUTE_UNITS="32")
         file = self.folder / "file"
         file.write_text("precious")
         self.refused(BAD, "--report", *shapes(), "--report", file)
