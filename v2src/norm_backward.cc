@@ -12,7 +12,7 @@ constexpr const char *kColumnAxes[] = {"N"};
 constexpr uint64_t kWorkspaceAlignment = 16;
 
 // More slots balance better over compute units, fewer leave less to write and read for the totals.
-constexpr uint64_t kSlotThreads = 262144;  // of all slots; kernels/common/norm_backward_row
+constexpr uint64_t kSlotThreads = 131072;  // of all slots; kernels/common/norm_backward_row
 constexpr uint64_t kMostSlots = 1024;      // unless slots would have too many rows
 constexpr uint64_t kFreeSlots = 16384;     // where there are no totals
 constexpr uint64_t kColumnGroups = 2048;   // of kColumns
@@ -251,7 +251,8 @@ Cut cut_of(const Problem &problem, Pass pass, const archive::Entry &entry, uint3
       cut.tiles = cut.slots * problem.column_tiles;
       return cut;
     case Pass::kTotals:
-      cut.tiles = divide_up(static_cast<uint64_t>(problem.length), entry.tile[1]);
+      cut.tiles = divide_up(static_cast<uint64_t>(problem.length), entry.tile[1]) *
+                  (present(problem.params.dweight) && present(problem.params.dbias) ? 2 : 1);
       return cut;
   }
   return cut;

@@ -40,14 +40,14 @@ _KEY_FIELDS = (
     KeyField("pass", 8, 2, "0 rows, 1 sums, 2 columns, 3 totals"),
 )
 
-# Sums over rows take twice the registers of a row: fewer elements a thread than norms have.
+# Sums over rows take twice the registers of a row: fewer elements a thread than norms have, and registers for two waves.
 _SPREADS = (
     Spread(256, 16, 1),
     Spread(256, 64, 1),
-    Spread(128, 128, 1),
-    Spread(256, 256, 1),
-    Spread(512, 512, 1),
-    Spread(1024, 1024, 1),
+    Spread(128, 64, 2),
+    Spread(128, 128, 2),
+    Spread(256, 256, 2),
+    Spread(512, 512, 2),
     Spread(256, 32, 1, wide=False),
     Spread(256, 256, 1, wide=False),
 )
@@ -55,10 +55,10 @@ _SUMS = (Spread(256, 256, 2), Spread(256, 256, 1, wide=False))
 _COLUMNS = (Spread(256, 256, 1), Spread(256, 256, 1, wide=False))
 # Of one team in a slot: as many fp32 numbers are added one after another.
 MOST_ROWS = 128
-_TOTALS_THREADS, _TOTALS_COLUMNS = 512, 32
+_TOTALS_THREADS, _TOTALS_COLUMNS = 1024, 16
 
 
-def _instance(operator, name, entry, dtype, number, preference, spread, tile, capacity=LARGEST_ROW):
+def _instance(operator, name, entry, dtype, number, preference, spread, tile, waves_per_simd=4, capacity=LARGEST_ROW):
     return Instance(
         name=f"{operator}_{name}",
         header=f"{operator}/{operator}.hip.h",
@@ -69,7 +69,7 @@ def _instance(operator, name, entry, dtype, number, preference, spread, tile, ca
         block=(spread.threads, 1, 1),
         tile=tile,
         lds_dynamic_bytes=0,
-        waves_per_simd=4,
+        waves_per_simd=waves_per_simd,
         seq_q=(1, (1 << 62)),
         seq_k=(1, capacity),
     )
@@ -80,7 +80,7 @@ def _instances_of(operator, dtype):
     for preference, spread in enumerate(_SPREADS):
         entry = f"rows<{spread.threads}, {spread.tile(dtype)}>"
         tile = (spread.threads // spread.team, 0, 0)
-        yield _instance(operator, f"{dtype}_{spread.name}", entry, number, ROWS, preference, spread, tile, spread.capacity(dtype))
+        yield _instance(operator, f"{dtype}_{spread.name}", entry, number, ROWS, preference, spread, tile, 2, spread.capacity(dtype))
     for preference, spread in enumerate(_SUMS):
         entry = f"sums<{spread.threads}, {spread.tile(dtype)}>"
         name = f"{dtype}_sums{'' if spread.wide else '_narrow'}"
@@ -88,7 +88,7 @@ def _instances_of(operator, dtype):
     for preference, spread in enumerate(_COLUMNS):
         entry = f"columns<{spread.threads}, {spread.tile(dtype)}, {MOST_ROWS}>"
         name = f"{dtype}_columns{'' if spread.wide else '_narrow'}"
-        yield _instance(operator, name, entry, number, COLUMNS, preference, spread, (1, spread.capacity(dtype), 0))
+        yield _instance(operator, name, entry, number, COLUMNS, preference, spread, (1, spread.capacity(dtype), 0), 3)
 
 
 def operator(name, arguments=()):

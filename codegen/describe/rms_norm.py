@@ -11,7 +11,7 @@ _SPREADS = (
     Spread(256, 16, 1),
     Spread(256, 32, 2),
     Spread(128, 32, 4),
-    Spread(128, 128, 2),
+    Spread(128, 64, 4),
     Spread(128, 128, 4),
     Spread(128, 128, 5),
     Spread(256, 256, 3),

@@ -21,6 +21,12 @@ class NormBackwardRows {
   using Floats = typename Tile::Floats;
   static constexpr u32 kOfVector = Tile::kOfVector, kVectors = Tile::kVectors;
   static constexpr u32 kTeams = kThreads / Tile::kTeam;
+  // Where registers are fewer than the row takes as floats beside the sums and the next row.
+#if defined(__NVPTX__)
+  static constexpr bool kUnpacksTwice = sizeof(typename Element::scalar) < 4 && kThreads >= 512;
+#else
+  static constexpr bool kUnpacksTwice = false;
+#endif
 
   FLYDSL_DEVICE NormBackwardRows()
       : rank_(thread_index() % Tile::kTeam), team_number_(thread_index() / Tile::kTeam) {}
@@ -41,7 +47,7 @@ class NormBackwardRows {
     fetch(row);
 #pragma unroll 1
     for (u32 turn = 0; turn < turns; ++turn, row += kTeams) {
-      const Fetched now = next_;
+      Fetched now = next_;
       // The next row is on its way while this one is summed.
       if (turn + 1 < turns) fetch(row + kTeams);
       compute(now, row);
@@ -90,13 +96,16 @@ class NormBackwardRows {
     if (real) next_.of_row = numbers_of_row<kCentred>(args_, place);
   }
 
-  FLYDSL_DEVICE void compute(const Fetched &row, u64 number) {
+  FLYDSL_DEVICE void compute(Fetched &row, u64 number) {
     float sums[kCentred ? 2 : 1] = {};
     Floats normed[kVectors], douts[kVectors];
-#pragma unroll
-    for (u32 v = 0; v < kVectors; ++v) {
+    const auto unpack = [&](u32 v) {
       normalise<Tile>(row.x, row.of_row, rank_, v, row.count, normed[v]);
       row.dout.floats(rank_, v, row.count, douts[v]);
+    };
+#pragma unroll
+    for (u32 v = 0; v < kVectors; ++v) {
+      unpack(v);
 #pragma unroll
       for (u32 i = 0; i < kOfVector; ++i) {
         const float of = douts[v][i] * weights_[v][i];
@@ -118,6 +127,11 @@ class NormBackwardRows {
     const RowMeans means = {sums[0] * inverse, kCentred ? sums[kCentred] * inverse : 0.0f};
 #pragma unroll
     for (u32 v = 0; v < kVectors; ++v) {
+      if constexpr (kUnpacksTwice) {
+        row.x.forget_floats(v);
+        row.dout.forget_floats(v);
+        unpack(v);
+      }
       Floats values = {};
       if (args_->dsum) Tile::template operand<Element>(dsum, rank_, v, row.count, values);
 #pragma unroll

@@ -33,23 +33,26 @@ FLYDSL_DEVICE void total_of_slots(global_ptr<const float> sums, u64 slots, u32 r
   group_barrier();
 }
 
+// Tiles of columns of dweight, then of dbias, of which one may not be wanted.
 template <bool kCentred, u32 kThreads, u32 kColumns, class Arguments>
 FLYDSL_DEVICE void norm_backward_totals(const Arguments &args) {
   for (u64 tile = group_index(); tile < args.tiles; tile += args.groups) {
     const ArgumentsOf<Arguments> here = arguments_here(args);
-    const u32 column = static_cast<u32>(tile) * kColumns + thread_index() % kColumns;
-    if (here->dweight) {
-      total_of_slots<kThreads, kColumns>((global_ptr<const float>)here->dweight_sums, here->slots,
-                                         here->row_length, column, (global_ptr<char>)here->dweight,
-                                         static_cast<Real>(here->dweight_dtype));
-    }
+    const u64 of_one = (here->row_length + u64{kColumns} - 1) / kColumns;
+    const u64 place = tile < of_one ? tile : tile - of_one;
+    const u32 column = static_cast<u32>(place) * kColumns + thread_index() % kColumns;
+    auto sums = (global_ptr<const float>)here->dweight_sums;
+    auto to = (global_ptr<char>)here->dweight;
+    u32 dtype = here->dweight_dtype;
     if constexpr (kCentred) {
-      if (here->dbias) {
-        total_of_slots<kThreads, kColumns>((global_ptr<const float>)here->dbias_sums, here->slots,
-                                           here->row_length, column, (global_ptr<char>)here->dbias,
-                                           static_cast<Real>(here->dbias_dtype));
+      if (!here->dweight || tile >= of_one) {
+        sums = (global_ptr<const float>)here->dbias_sums;
+        to = (global_ptr<char>)here->dbias;
+        dtype = here->dbias_dtype;
       }
     }
+    total_of_slots<kThreads, kColumns>(sums, here->slots, here->row_length, column, to,
+                                       static_cast<Real>(dtype));
   }
 }
 

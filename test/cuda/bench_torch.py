@@ -1,20 +1,19 @@
-"""rms_norm and topk beside PyTorch's own operators on an NVIDIA GPU, in one process: the tables of docs/benchmarks/.
+"""rms_norm, layer_norm, their gradients and topk beside PyTorch's own operators on an NVIDIA GPU, in one process: the tables of docs/benchmarks/.
 
-usage: python3 test/cuda/bench_torch.py [rms_norm] [topk] [large] [--library build/lib]
+usage: python3 test/cuda/bench_torch.py [rms_norm] [layer_norm] [rms_norm_backward] [layer_norm_backward] [topk] [large] [--library build/lib]
 
 Times are CUDA events around a graph of calls on rotated inputs that are together larger than the cache, divided by their number; the median of
 several replays, both sides in turn. Results are compared before they are timed.
 """
 
 import argparse
-import math
 import statistics
 
+import norms
 import torch
 from library import Library
+from timing import BF16, FP16, FP32, NAMES, REPLAYS, copies, side_by_side, summary
 
-BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
-NAMES = {BF16: "bf16", FP16: "fp16", FP32: "fp32"}
 RMS_NORM = [
     *((BF16, *shape) for shape in ((16384, 1024), (16384, 2048), (16384, 4096), (8192, 5120), (8192, 8192), (4096, 7168),
                                    (4096, 16384), (2048, 32768), (1024, 65536), (128, 114688))),
@@ -23,49 +22,6 @@ RMS_NORM = [
 ]
 TOPK = [(4096, 1024, 2), (4096, 2048, 4), (8192, 4096, 8), (8192, 8192, 16), (16384, 1024, 16),
         (1024, 8192, 64), (256, 32768, 128), (64, 131072, 256), (8, 262144, 512), (1, 151936, 1024)]
-ROTATED_BYTES = 512 << 20
-REPLAYS = 15
-
-
-class Timed:
-    """Calls captured into a graph."""
-
-    def __init__(self, calls):
-        for call in calls[:2]:
-            call()
-        torch.cuda.synchronize()
-        self.count = len(calls)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            for call in calls:
-                call()
-        self.samples = []
-
-    def replay(self):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        self.graph.replay()
-        end.record()
-        end.synchronize()
-        self.samples.append(begin.elapsed_time(end) * 1000 / self.count)
-
-    @property
-    def microseconds(self):
-        return statistics.median(self.samples[3:])
-
-
-def side_by_side(*sides):
-    timed = [Timed(calls) for calls in sides]
-    for _ in range(REPLAYS):
-        for one in timed:
-            one.replay()
-    return [one.microseconds for one in timed]
-
-
-def copies(bytes_of_one):
-    return max(4, min(64, math.ceil(ROTATED_BYTES / bytes_of_one)))
-
-
 def copy_bandwidth():
     """Of large device-to-device copies, read and written, in TB/s. (Not in a graph, where they go to the copy engines.)"""
     source = torch.randn(1 << 29, device="cuda")
@@ -133,11 +89,6 @@ def topk(library, bandwidth):
     summary(ratios)
 
 
-def summary(ratios):
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(f"\n{len(ratios)} cases: geometric mean {mean:.2f}, least {min(ratios):.2f}\n", flush=True)
-
-
 def large(library, _):
     """Public reports whose size only a GPU takes in its stride."""
     # sgl-project/sglang#40583: so many rows that a work-group of 128 threads for each is 2^32 threads.
@@ -147,6 +98,7 @@ def large(library, _):
     library.rms_norm(x, torch.ones(16, dtype=BF16, device="cuda"), out, 1e-6)[0]()
     assert bool((out == 1).all()), "rows"
     del x, out, rows
+    norms.many_rows(library)
     # pytorch/pytorch#197470: a row longer than 2^31.
     x = torch.zeros(1, 2147483650 + 6, dtype=FP16, device="cuda")[:, :2147483650]
     for place, value in ((2147483649, 5), (0, 4), (2147483647, 3), (1073741824, 2), (2147483648, 1)):
@@ -166,12 +118,14 @@ def large(library, _):
     wanted = torch.arange(499999, 499979, -1, device="cuda")
     assert bool((values == wanted).all()), "values"
     assert bool((indices == (wanted - r) * pow(7919, -1, 500000) % 500000).all()), "indices"
-    print("large: 3 of 3 passed", flush=True)
+    print("large: 4 of 4 passed", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", default=["rms_norm", "topk", "large"])
+    parts = {"rms_norm": rms_norm, "layer_norm": norms.layer_norm, "rms_norm_backward": norms.rms_norm_backward,
+             "layer_norm_backward": norms.layer_norm_backward, "topk": topk, "large": large}
+    parser.add_argument("what", nargs="*", default=list(parts))
     parser.add_argument("--library", default="build/lib", help="folder of libflydsl_aot.so.0 and its archive")
     arguments = parser.parse_args()
     torch.manual_seed(1)
@@ -180,7 +134,8 @@ def main():
     bandwidth = copy_bandwidth()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, copy {bandwidth:.2f} TB/s (read and written)\n")
     for what in arguments.what:
-        {"rms_norm": rms_norm, "topk": topk, "large": large}[what](library, bandwidth)
+        print(f"{what}\n")
+        parts[what](library, bandwidth)
 
 
 if __name__ == "__main__":

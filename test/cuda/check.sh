@@ -4,15 +4,16 @@
 build=$1
 fuzz=${2:-1000}
 export FLYDSL_AOT_HIP_LIBRARY="$build/lib/libflydsl_aot_cuda.so"
+operators="rms_norm layer_norm rms_norm_backward layer_norm_backward topk"
 failed=0
-for operator in rms_norm layer_norm topk; do
+for operator in $operators; do
   for which in "--suite smoke" "--suite full" "--fuzz $fuzz --seed 1"; do
     echo "verify $operator $which"
     "$build/bin/flydsl-aot" verify $operator --device hip $which || failed=1
   done
 done
 for tool in memcheck racecheck; do
-  for operator in rms_norm layer_norm topk; do
+  for operator in $operators; do
     echo "compute-sanitizer $tool, verify $operator --fuzz 60"
     compute-sanitizer --tool $tool --error-exitcode 9 "$build/bin/flydsl-aot" verify $operator --device hip --fuzz 60 --seed 5000 2>&1 |
       tail -4

@@ -64,6 +64,30 @@ class RmsNormParams(ctypes.Structure):
     ]
 
 
+class LayerNormParams(ctypes.Structure):
+    _fields_ = [*RmsNormParams._fields_, ("mean", Tensor), ("bias", Tensor)]
+
+
+class RmsNormBackwardParams(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("weight_offset", ctypes.c_float),
+        ("x", Tensor),
+        ("weight", Tensor),
+        ("rstd", Tensor),
+        ("dout", Tensor),
+        ("dsum", Tensor),
+        ("dx", Tensor),
+        ("dweight", Tensor),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_uint64),
+    ]
+
+
+class LayerNormBackwardParams(ctypes.Structure):
+    _fields_ = [*RmsNormBackwardParams._fields_, ("mean", Tensor), ("dbias", Tensor)]
+
+
 class TopkParams(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
