@@ -39,12 +39,14 @@ bool fits_together(const Problem &problem) {
   return true;
 }
 
-// What a pass costs: the rounds that its work-groups make over the compute units, times what one of them computes.
+// What a pass costs: the rounds that its work-groups make over the compute units, times what one of them computes; of a pass whose
+// work-groups share compute units no less than one of them alone.
 double cost_of(const Problem &problem, Pass pass, uint32_t compute_units) {
   constexpr uint32_t kComputeUnitsWithoutDevice = 256;
-  uint32_t rows = 0, cost = 0;
-#define FLYDSL_AOT_COST(name, rows_of, cost_of_pair) \
-  if (pass == Pass::name) rows = rows_of, cost = cost_of_pair;
+  uint32_t rows = 0;
+  double alone = 0, of_many = 0;
+#define FLYDSL_AOT_COST(name, rows_of, cost_alone, cost_of_many) \
+  if (pass == Pass::name) rows = rows_of, alone = cost_alone, of_many = cost_of_many;
   FLYDSL_AOT_ATTENTION_BACKWARD_COSTS(FLYDSL_AOT_COST)
 #undef FLYDSL_AOT_COST
   const bool of_queries = pass == Pass::queries;
@@ -55,7 +57,7 @@ double cost_of(const Problem &problem, Pass pass, uint32_t compute_units) {
                met = of_queries ? static_cast<double>(problem.seq_k)
                                 : static_cast<double>(problem.seq_q) *
                                       static_cast<double>(problem.heads_q) / heads;
-  return std::ceil(groups / units) * rows * met * cost;
+  return std::max(alone, of_many * std::ceil(groups / units)) * rows * met;
 }
 
 // Of few key blocks, each of which meets the rows of many heads, one kernel leaves most compute units without work.

@@ -134,6 +134,12 @@ bool record_launch(const Kernel &kernel, const Dispatch &dispatch, const RegionS
     else if (!find_order(recording, groups, uint32_t(launch->samples[0].waves.size()), wait_ops,
                          ordering))
       return stop();
+    // All look, and nobody has to wait for another one.
+    const auto &distance = ordering.distance;
+    if (std::all_of(distance.begin(), distance.end(), [](uint32_t d) { return d == 0; }))
+      ordering.wait_ops.clear();
+  }
+  if (ordering.ordered()) {
     if (launch->samples.size() < groups) {
       if (!take_those_that_wait(recording, limits.group_instructions, *launch)) return stop();
     }

@@ -57,6 +57,15 @@ class ModelLaunchesTest(ToolTest):
                            FLYDSL_EMU_TIMING=str(self.folder / "lines"), FLYDSL_EMU_TIMING_MODE="sample")
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
 
+    def test_work_groups_that_look_but_need_not_wait(self):
+        # One key block a head: each looks at counters that nobody else writes.
+        tensors = [f"--set={name}=1x32x256x128" for name in ("q", "k", "v", "out", "dout")]
+        result = self.tool("bench", "attention_backward", "--device=emulator", "--json", *tensors, "--set=lse=1x32x256", "--set=causal=none")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        report = json.loads(result.stdout)
+        self.assertRegex(report["kernel"], "^attention_backward_bf16_d128_none_fused")
+        self.assertEqual(report["grid"][0], 32)
+
     def test_one_launch_has_no_list(self):
         shapes = [f"--set={name}=1x1x128x64" for name in "qkv"]
         result = self.tool("bench", "attention_forward", "--device=emulator", "--json", *shapes)

@@ -25,7 +25,7 @@ OPERATOR = Operator(
     instances=_instances,
     tables=(
         Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
-        Table("costs", "X(pass, rows, cost) by which dq, dk and dv are left to one kernel, or to two.", fused.COSTS),
+        Table("costs", "X(pass, rows, cost alone, cost of many) by which dq, dk and dv are left to one kernel, or to two.", fused.COSTS),
         Table("passes", "X(name, number) of what a call launches.", tuple(PASSES.items())),
     ),
 )

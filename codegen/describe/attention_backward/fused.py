@@ -9,9 +9,9 @@ _KEYS = 256
 _SHAPES = {64: (64, "attention_backward_fused_d64"), 128: (32, "attention_backward_fused")}
 
 
-# Rows that a work-group owns, and what a pair of one of them and a row that it meets costs, ten times the products, measured against each
-# other (kernels/attention_backward/NOTES.md): matrix units of one work-group a compute unit are busier with `fused`.
-COSTS = (("fused", _KEYS, 50), ("keys", TILES["keys"][1], 64), ("queries", TILES["queries"][0], 48))
+# Rows that a work-group owns, and what a pair of one of them and a row that it meets costs: by a work-group alone on its compute unit, and by
+# one of many. Ten times the products of `fused`, measured against each other (kernels/attention_backward/NOTES.md).
+COSTS = (("fused", _KEYS, 50, 50), ("keys", TILES["keys"][1], 64, 44), ("queries", TILES["queries"][0], 48, 38))
 
 
 def _instance(dtype, head_dim, mask):
