@@ -22,7 +22,7 @@ PROBLEMS = (
     ((1, 16, 16, 1024, 1024, 128, 128), (CAUSAL,), "bf16_d128_causal_direct_m128n64", "bf16_d128_causal_fused_m32n256"),
     ((1, 32, 8, 1024, 1024, 128, 128), (CAUSAL,), "bf16_d128_causal_direct_m128n64", "bf16_d128_keys_plain_m64n128"),
     ((1, 32, 8, 2048, 2048, 64, 64), (), "bf16_d64_none_direct_m128n64", "bf16_d64_keys_plain_m64n128"),
-    ((64, 16, 16, 128, 128, 64, 64), (), "bf16_d64_none_alternating_m128n64", "bf16_d64_keys_plain_m64n128"),
+    ((64, 16, 16, 128, 128, 64, 64), (), "bf16_d64_none_direct_m128n64", "bf16_d64_keys_plain_m64n128"),
     ((16, 16, 16, 256, 256, 64, 64), (), "bf16_d64_none_direct_m128n64", "bf16_d64_none_fused_m64n256"),
     ((4, 32, 8, 2048, 2048, 128, 128), (CAUSAL,), "bf16_d128_causal_direct_m128n64", "bf16_d128_causal_fused_m32n256"),
     ((*LARGE, 128, 128), WINDOW, "bf16_d128_window_direct_m128n64", "bf16_d128_keys_plain_m64n128"),
