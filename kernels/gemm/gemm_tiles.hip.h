@@ -4,8 +4,7 @@
 #pragma once
 
 #include "common/matmul/store_tile.hip.h"
-#include "gemm/destination.hip.h"
-#include "gemm/scaled_rows.hip.h"
+#include "gemm/finish_rows.hip.h"
 #include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
@@ -59,9 +58,9 @@ struct Work {
   FLYDSL_DEVICE bool whole() const { return a.rows == tile_rows && b.rows == tile_columns; }
 };
 
-template <int tile_rows, int tile_columns>
-FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, u32 free_a, u32 free_b, u32 wave,
-                                      u32 lane) {
+template <int tile_rows, int tile_columns, class Loop>
+FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, Loop &loop) {
+  const u32 free_a = loop.free_a(), free_b = loop.free_b(), wave = loop.wave, lane = loop.lane;
   const auto store = [&](auto store) FLYDSL_INLINED {
     matmul::store_tile<tile_rows, tile_columns>(free_a, free_b, wave, lane,
                                                 [&](const auto &rows)
@@ -72,14 +71,15 @@ FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, u32 free_a, u32 fre
     return;
   }
   const Arguments args = fresh_arguments();
-  if (to.whole && ScaledRows::takes(args)) {
-    const ScaledRows scaled(to);
-    matmul::store_tile<tile_rows, tile_columns>(
+  using Rows = matmul::SumRows<tile_rows, tile_columns>;
+  using Finish = FinishRows<Rows::kAtOnce>;
+  if (to.whole && Finish::takes(args)) {
+    const u32 first = Rows::first_row_of(wave);
+    Finish finish(to, first, first + tile_rows / 2 - Finish::kTogether * Rows::kAtOnce);
+    matmul::store_tile<tile_rows, tile_columns, false>(
         free_a, free_b, wave, lane, [&](const auto &rows) FLYDSL_INLINED {
-          rows.one_by_one([&](u32 row, float(&sums)[8]) FLYDSL_INLINED {
-            scaled.apply(row, to.factor, sums);
-            to.store_any(row, sums);
-          });
+          rows.template together<Finish::kTogether>(
+              [&](u32 row, float(&sums)[Finish::kTogether][8]) FLYDSL_INLINED { finish.finish(to, row, sums); });
         });
     return;
   }
@@ -146,8 +146,7 @@ FLYDSL_DEVICE void gemm_tiles(const flydsl_aot_gemm_kernarg &) {
         const Work again = work_of(number);
         loop.add_rest(again.a, again.b, again.length);
       }
-      gemm::store_sums_of_tile<tile_rows, tile_columns>(to, loop.free_a(), loop.free_b(), wave,
-                                                        lane);
+      gemm::store_sums_of_tile<tile_rows, tile_columns>(to, loop);
       number = next;
       if (follows) loop.resume();
     } while (follows);

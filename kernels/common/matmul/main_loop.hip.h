@@ -335,15 +335,13 @@ struct MainLoop {
     from_b.follow(operand_b, next_b, follows, length / kSlabK);
   }
 
-  // After begin() and follow(), if there is a pair of slabs: reads the first fragments.
+  // After begin() and follow(), if there is a pair of slabs: waits for the first copies.
   FLYDSL_DEVICE void start() {
     stage_now = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
     wait_for_younger_copies<2 * SlabA::kCopies + SlabB::kCopies>();
     barrier();
-    each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
-    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
   }
 
   // The pairs of slabs of `length` k, from one up. Afterwards this wave may use its lines of LDS that free_a() and free_b() say.
@@ -352,6 +350,9 @@ struct MainLoop {
     from_b.settle();
     stage_now = uniform(stage_now);
     pairs = static_cast<i32>(uniform(static_cast<u32>(length / kPairK)));
+    // Again, if they are of a tile that follows: kept, they would take the registers that epilogues need.
+    each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
+    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
     wait_for_reads<4 * kHalfB * SlabB::kReads>();
 #pragma unroll 1
     do {

@@ -21,6 +21,7 @@ struct SumRows {
   u32 lane, first_row;
   u32 even[4], odd[4];  // addresses of chunks of the first rows
 
+  static FLYDSL_DEVICE u32 first_row_of(u32 wave) { return wave / 2 * (rows_a / 2); }
   static FLYDSL_DEVICE u32 lane_row(u32 lane) { return lane / kLanes; }
   static FLYDSL_DEVICE u32 lane_column(u32 wave, u32 lane) {
     return wave % 2 * kColumns + lane % kLanes * 8;
@@ -35,7 +36,7 @@ struct SumRows {
       : first_half(first_half),
         second_half(second_half),
         lane(lane),
-        first_row(wave / 2 * (rows_a / 2)) {
+        first_row(first_row_of(wave)) {
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
       even[i] = place(kAtOnce * i + lane_row(lane), lane % kLanes * 2);
@@ -66,6 +67,23 @@ struct SumRows {
       for (u32 i = 0; i < 4; ++i) store(first_row + row + kAtOnce * i, sums[i]);
     }
   }
+  // Calls take(row, sums) for the rows of `count` instructions together, kAtOnce apart. Registers are take's.
+  template <u32 count, class Take>
+  FLYDSL_DEVICE void together(Take take) const {
+    static_assert(32 % (count * kAtOnce) == 0);
+#pragma unroll 1
+    for (u32 row = 0; row < 32; row += count * kAtOnce) {
+      u32 here = lane;
+      asm volatile("" : "+v"(here));  // addresses are not kept from row to row
+      float sums[count][8];
+#pragma unroll
+      for (u32 i = 0; i < count; ++i) {
+        const u32 at = row + kAtOnce * i + lane_row(here);
+        load(place(at, here % kLanes * 2), place(at, here % kLanes * 2 + 1), sums[i]);
+      }
+      take(first_row + row, sums);
+    }
+  }
   // Less code, for stores that are much of it.
   template <class Store>
   FLYDSL_DEVICE void one_by_one(Store store) const {
@@ -89,14 +107,16 @@ FLYDSL_DEVICE void write_part(const Rows &rows) {
   });
 }
 
-// Calls take(rows) for the wave's rows, 32 by 32. `free_a`, `free_b`: as the main loop says.
-template <int rows_a, int rows_b, class Take>
+// Calls take(rows) for the wave's rows, 32 by 32. `free_a`, `free_b`: as the main loop says. `keeps_addresses`: of the writes to LDS, from part
+// to part; else registers are take's.
+template <int rows_a, int rows_b, bool keeps_addresses = true, class Take>
 FLYDSL_DEVICE void store_tile(u32 free_a, u32 free_b, u32 wave, u32 lane, Take take) {
   constexpr int blocks = rows_b / 64, parts = rows_a / 64;
   SumRows<rows_a, rows_b> rows(free_a, free_b, wave, lane);
   wait_for_products();
 #pragma unroll 1
   for (int part = 0; part < parts; ++part) {
+    if constexpr (!keeps_addresses) asm volatile("" : "+v"(rows.lane));
     each<parts>([&](auto number) {
       constexpr int p = decltype(number)::value;
       if (part == p) write_part<p, blocks>(rows);
