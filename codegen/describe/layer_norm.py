@@ -16,7 +16,9 @@ _ARGUMENTS = (
 _SPREADS = (
     Spread(256, 16, 1),
     Spread(128, 32, 4),
+    Spread(64, 64, 4),
     Spread(128, 128, 4),
+    Spread(128, 128, 5),
     Spread(256, 256, 4),
     Spread(512, 512, 4),
     Spread(1024, 1024, 4),

@@ -138,18 +138,25 @@ class NormRow {
       // Squares of what the mean is off by may overflow alone.
       const bool small =
           mean_square < __builtin_inff() && correction_ * correction_ <= 0.25f * mean_square;
-      // Teams of one work-group make the same turns.
-      if (turn == 1 || (kThreads == Tile::kTeam && small)) break;
-      shift_ += correction_;
+      if (turn == 1 || nobody_turns_again(small)) break;
+      // A team that turns again only because another does keeps its shift, and so its result.
+      shift_ += small ? 0.0f : correction_;
     }
     end_pass();
     const float variance = __builtin_fmaf(-correction_, correction_, mean_square);
     return variance < 0 ? 0.0f : variance;
   }
 
+  // Teams that share a barrier, or a wave, make the same turns.
+  static FLYDSL_DEVICE bool nobody_turns_again(bool small) {
+    if constexpr (kThreads == Tile::kTeam) return small;
+    if constexpr (Tile::kTeam > kWaveSize) return false;
+    return lanes_where(!small) == 0;
+  }
+
   // correction_, the mean deviation from shift_, and the mean square of it.
   FLYDSL_DEVICE float deviations(float inverse) {
-    float deviation = 0, squares = 0;
+    float totals[2] = {};  // of deviations and of their squares
     for_tiles([&](u32 first, u32 count) {
       if constexpr (kLooped) fetch(first, count, false);
       Floats sums = {}, square_sums = {};
@@ -167,12 +174,13 @@ class NormRow {
       }
 #pragma unroll
       for (u32 i = 0; i < kOfVector; ++i) {
-        deviation += sums[i];
-        squares += square_sums[i];
+        totals[0] += sums[i];
+        totals[1] += square_sums[i];
       }
     });
-    correction_ = team_.sum(deviation);
-    return team_.sum(squares) * inverse;
+    team_.sums(totals);
+    correction_ = totals[0];
+    return totals[1] * inverse;
   }
 
   template <class Byte>
