@@ -28,11 +28,16 @@ struct TileKind {
   uint64_t number;
   int64_t rows, columns, resident;  // work-groups a compute unit
   uint64_t layouts;                 // a bit 1 << layout for each that has an instance
+  bool mx;                          // MXFP8 has one
 };
-#define FLYDSL_AOT_TILE(number, rows, columns, resident, layouts) \
-  {number, rows, columns, resident, layouts},
+#define FLYDSL_AOT_TILE(number, rows, columns, resident, layouts, mx) \
+  {number, rows, columns, resident, layouts, mx != 0},
 constexpr TileKind kTiles[] = {FLYDSL_AOT_GROUPED_GEMM_TILES(FLYDSL_AOT_TILE)};
 #undef FLYDSL_AOT_TILE
+
+constexpr const TileKind &kLargeTile = kTiles[0], &kSmallTile = kTiles[2];
+static_assert(kLargeTile.rows == 256 && kLargeTile.columns == 256 && kLargeTile.mx);
+static_assert(kSmallTile.rows == 128 && kSmallTile.columns == 128);
 
 // Of an MI350X; for queries without a device.
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
@@ -86,12 +91,12 @@ int64_t scale_row_bytes(const flydsl_aot_tensor &scale, bool shuffled) {
   return shuffled ? scale.sizes[scale.rank - 1] : walked_stride(scale, scale.rank - 2);
 }
 
-// Whether fast instances take MXFP8 operands, whatever their alignment: K contiguous and in whole slabs, offsets inside a
-// tile within 31 bits. Plain scales of 8 blocks are read at once; shuffled ones are those of 32 rows, whose columns no group may cut.
-bool is_fast_mx(const Params &params, const Problem &problem) {
+// Whether fast instances take MXFP8 operands, whatever their alignment: K contiguous and in whole slabs (with plain scales of
+// `whole_plain`), offsets inside a tile within 31 bits. Shuffled scales are those of 32 rows, whose columns no group may cut.
+bool is_fast_mx(const Params &params, const Problem &problem, int64_t whole_plain) {
   const bool shuffled = is_shuffled(params);
   if (problem.axis == Axis::kK || (shuffled && problem.axis == Axis::kColumns)) return false;
-  if (problem.k == 0 || problem.k % (shuffled ? 128 : 256) != 0) return false;
+  if (problem.k == 0 || problem.k % (shuffled ? 128 : whole_plain) != 0) return false;
   constexpr int64_t kMostRowBytes = int64_t{1} << 22;
   const flydsl_aot_tensor &a = params.a, &b = params.b;
   for (const flydsl_aot_tensor *scale : {&params.a_scale, &params.b_scale}) {
@@ -135,13 +140,38 @@ double tiles_of(const Problem &problem, const TileKind &tile) {
          cut(Axis::kRows, problem.m, tile.rows) * cut(Axis::kColumns, problem.n, tile.columns);
 }
 
+bool is_for_few_rows(const TileKind &tile) {
+  return tile.columns == 16;
+}
+
+// The tile for groups of few rows, where reading B is what takes the time, or none. `large`: what would be taken instead; `most`: rows a group up
+// to which these tiles are better, whatever the number of groups (kernels/grouped_gemm/NOTES.md).
+const TileKind *few_rows_tile(const Problem &problem, const TileKind &large, int64_t most,
+                              bool (*has)(const TileKind &), int64_t compute_units) {
+  if (problem.axis != Axis::kRows && problem.axis != Axis::kNone) return nullptr;
+  const bool shared = problem.axis == Axis::kRows && problem.groups > 1;
+  const int64_t rows =
+      shared ? divided_up(problem.m, std::min(problem.groups, problem.m)) : problem.m;
+  constexpr int64_t kMostOfScarceTiles = 64;
+  const bool scarce =
+      tiles_of(problem, large) < static_cast<double>(compute_units * large.resident);
+  if (rows > (scarce ? std::max(most, kMostOfScarceTiles) : most)) return nullptr;
+  const TileKind *found = nullptr;
+  for (const TileKind &tile : kTiles) {
+    if (!is_for_few_rows(tile) || !has(tile)) continue;
+    found = &tile;
+    if (tile.rows >= (shared ? 2 : 1) * rows) break;  // sizes of groups are unlike
+  }
+  return found;
+}
+
 // The tile whose work-groups end first. What a tile of 128 x 128 takes is by the model (kernels/grouped_gemm/NOTES.md).
 const TileKind &best_tile(const Problem &problem, uint64_t layout, int64_t compute_units) {
   constexpr double kOfLarge = 1, kOfSmall = 1.15;  // of as many products
   const TileKind *best = nullptr;
   double least = 0;
   for (const TileKind &tile : kTiles) {
-    if (!(tile.layouts >> layout & 1)) continue;
+    if (is_for_few_rows(tile) || !(tile.layouts >> layout & 1)) continue;
     const double rounds =
         std::ceil(tiles_of(problem, tile) / static_cast<double>(compute_units * tile.resident));
     const double time = rounds * static_cast<double>(tile.resident * tile.rows * tile.columns) *
@@ -187,13 +217,19 @@ Problem describe(const Params &params, uint32_t compute_units) {
     problem.key.fallback_keys[0] = general;
     problem.key.fallbacks = 1;
   };
+  const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
   if (uint64_t layout = 0; problem.empty) {
     // No kernel is launched.
   } else if (has_scales(params)) {
-    if (is_fast_mx(params, problem)) prefer(kTiles[0].number, kLayouts[0], is_shuffled(params));
+    const TileKind *few = few_rows_tile(
+        problem, kLargeTile, 32, [](const TileKind &tile) { return tile.mx; }, units);
+    if (is_fast_mx(params, problem, few ? 128 : 256))
+      prefer((few ? *few : kLargeTile).number, kLayouts[0], is_shuffled(params));
   } else if (layout_of(params, problem.axis, &layout)) {
-    const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
-    prefer(best_tile(problem, layout, units).number, layout, false);
+    const auto has = [](const TileKind &tile) { return (tile.layouts >> kLayouts[0] & 1) != 0; };
+    const TileKind *few =
+        layout != kLayouts[0] ? nullptr : few_rows_tile(problem, kSmallTile, 16, has, units);
+    prefer((few ? *few : best_tile(problem, layout, units)).number, layout, false);
   }
   problem.key.align_bytes = alignment_of(params);
   problem.key.seq_q = static_cast<uint64_t>(problem.m);

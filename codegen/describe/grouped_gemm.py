@@ -48,7 +48,11 @@ _TILES = {
     "m256n256": ((1, 256, 256, 1), ("kk", "kr", "rr")),
     "m256n128": ((2, 256, 128, 1), ("rr",)),
     "m128n128": ((3, 128, 128, 2), ("kk", "kr")),
+    "m16n16": ((4, 16, 16, 2), ("kk",)),
+    "m32n16": ((5, 32, 16, 2), ("kk",)),
+    "m64n16": ((6, 64, 16, 2), ("kk",)),
 }
+_MX_TILES = ("m256n256", "m16n16", "m32n16")
 _MX = {"e4m3": (10, 0), "e5m2": (11, 1)}  # flydsl_aot_dtype; the matrix instruction's number
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
 _SIZES = (0, 1 << 30)
@@ -74,10 +78,13 @@ def _general(dtype):
 def _fast(dtype, layout, tile):
     (number, rows, columns, groups), _ = _TILES[tile]
     orders = ", ".join(f"grouped::Order::{_ORDERS[order]}" for order in layout)
+    few = columns == 16
     return Instance(
         name=f"grouped_gemm_{dtype}_{layout}_{tile}",
-        header="grouped_gemm/grouped_gemm_tiles.hip.h",
-        entry=f"grouped::grouped_gemm_tiles<{dtype}, {orders}, {rows}, {columns}>",
+        header=f"grouped_gemm/grouped_gemm_{'few_rows' if few else 'tiles'}.hip.h",
+        entry=f"grouped::grouped_gemm_few_rows<{dtype}, {rows // 16}>"
+        if few
+        else f"grouped::grouped_gemm_tiles<{dtype}, {orders}, {rows}, {columns}>",
         key=(("dtype", DTYPES[dtype]), ("b_dtype", DTYPES[dtype]), ("tile", number), ("layout", _LAYOUTS[layout])),
         preference=0,
         align_bytes=16,
@@ -87,7 +94,7 @@ def _fast(dtype, layout, tile):
         waves_per_simd=groups,
         seq_q=_SIZES,
         seq_k=_SIZES,
-        hides_accumulators=True,
+        hides_accumulators=not few,
     )
 
 
@@ -112,12 +119,14 @@ def _mx_general(a, b):
     )
 
 
-def _mx_fast(a, b, shuffled):
-    number, rows, columns, groups = _TILES["m256n256"][0]
+def _mx_fast(a, b, shuffled, tile):
+    number, rows, columns, groups = _TILES[tile][0]
+    few = columns == 16
+    arguments = f"{_MX[a][1]}, {_MX[b][1]}, {str(shuffled).lower()}"
     return Instance(
-        name=f"{_mx_name(a, b)}{'_shuffled' if shuffled else ''}_m256n256",
-        header="grouped_gemm/grouped_gemm_mx_tiles.hip.h",
-        entry=f"grouped::grouped_gemm_mx_tiles<{_MX[a][1]}, {_MX[b][1]}, {str(shuffled).lower()}>",
+        name=f"{_mx_name(a, b)}{'_shuffled' if shuffled else ''}_{tile}",
+        header=f"grouped_gemm/grouped_gemm_mx_{'few_rows' if few else 'tiles'}.hip.h",
+        entry=f"grouped::grouped_gemm_mx_few_rows<{arguments}, {rows // 16}>" if few else f"grouped::grouped_gemm_mx_tiles<{arguments}>",
         key=(
             ("dtype", _MX[a][0]),
             ("b_dtype", _MX[b][0]),
@@ -133,7 +142,7 @@ def _mx_fast(a, b, shuffled):
         waves_per_simd=groups,
         seq_q=_SIZES,
         seq_k=_SIZES,
-        hides_accumulators=True,
+        hides_accumulators=not few,
     )
 
 
@@ -149,7 +158,7 @@ def _instances(arch):
     pairs = tuple((a, b) for a in _MX for b in _MX)
     return (
         *fast,
-        *(_mx_fast(a, b, shuffled) for shuffled in (False, True) for a, b in pairs),
+        *(_mx_fast(a, b, shuffled, tile) for tile in _MX_TILES for shuffled in (False, True) for a, b in pairs),
         *(_general(dtype) for dtype in DTYPES),
         *(_mx_general(a, b) for a, b in pairs),
     )
@@ -166,8 +175,10 @@ OPERATOR = Operator(
         Table("layouts", "X(kk, kr, rr): values of layout.", (tuple(_LAYOUTS.values()),)),
         Table(
             "tiles",
-            "X(tile, rows, columns, work-groups a compute unit, layouts that have instances, a bit each: 1 << layout).",
-            tuple((*tile, sum(1 << _LAYOUTS[layout] for layout in layouts)) for tile, layouts in _TILES.values()),
+            "X(tile, rows, columns, work-groups a compute unit, layouts that have instances, a bit each: 1 << layout, whether MXFP8 has it).",
+            tuple(
+                (*tile, sum(1 << _LAYOUTS[layout] for layout in layouts), int(name in _MX_TILES)) for name, (tile, layouts) in _TILES.items()
+            ),
         ),
     ),
 )

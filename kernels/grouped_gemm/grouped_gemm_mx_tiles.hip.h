@@ -9,8 +9,6 @@
 namespace flydsl::kernels::grouped {
 
 constexpr i32 kMxTile = 256;
-// Shuffled scales lie in blocks of so many rows, of which a tile takes whole ones.
-constexpr u32 kShuffledRows = 32;
 
 // What the copies of a tile read, and its scales. What is beyond the group, but not beyond the tensor, is computed and not stored.
 struct MxSide {

@@ -29,6 +29,9 @@ struct Tile {
   }
 };
 
+// Shuffled scales lie in blocks of so many rows, of which a tile takes whole ones.
+constexpr u32 kShuffledRows = 32;
+
 // How groups are cut into tiles. Those that share rows begin at a multiple of `granule` rows: the first tile of such a group has
 // rows of the one before it, too.
 template <u32 tile_rows, u32 tile_columns, u32 granule>
@@ -97,7 +100,7 @@ class Tiles {
     tile.n = first_n + column;
     tile.rows = at_most(rows - row, tile_rows);
     tile.columns = at_most(columns - column, tile_columns);
-    tile.before = row == 0 ? before : 0;
+    tile.before = before > row ? before - row : 0;
     tile.settle();
     return tile;
   }

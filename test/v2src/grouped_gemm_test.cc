@@ -81,6 +81,7 @@ archive::ArchiveSpec spec_of_archive() {
   const auto key = flydsl_aot_grouped_gemm_key;
   add("general", key(FLYDSL_AOT_BF16, FLYDSL_AOT_BF16, 0, 0, 0), 128, 128, 2, 1);
   add("mx_general", key(FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, 0, 0, 0), 128, 128, 2, 1);
+  add("mx_few_rows", key(FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, 4, 0, 0), 16, 16, 2, 16);
   for (const uint64_t shuffled : {0, 1})
     add(shuffled ? "mx_shuffled" : "mx_plain",
         key(FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, 1, 0, shuffled), 256, 256, 1, 16);
@@ -93,10 +94,10 @@ archive::ArchiveSpec spec_of_archive() {
   const std::pair<uint64_t, std::string> layouts[] =
       FLYDSL_AOT_GROUPED_GEMM_LAYOUTS(FLYDSL_AOT_LAYOUTS);
 #undef FLYDSL_AOT_LAYOUTS
-#define FLYDSL_AOT_TILE(number, rows, columns, resident, with) \
-  for (const auto &[layout, name] : layouts)                   \
-    if (with >> layout & 1)                                    \
-      add(name + "_" + #rows + "x" + #columns,                 \
+#define FLYDSL_AOT_TILE(number, rows, columns, resident, with, mx) \
+  for (const auto &[layout, name] : layouts)                       \
+    if (with >> layout & 1)                                        \
+      add(name + "_" + #rows + "x" + #columns,                     \
           key(FLYDSL_AOT_BF16, FLYDSL_AOT_BF16, number, layout, 0), rows, columns, resident, 16);
   FLYDSL_AOT_GROUPED_GEMM_TILES(FLYDSL_AOT_TILE)
 #undef FLYDSL_AOT_TILE
@@ -252,6 +253,9 @@ TEST_F(GroupedGemmTest, ChoosesMxKernels) {
     if (!shuffled) other.a_scale.sizes[1] = other.b_scale.sizes[2] = 4;
     EXPECT_EQ(kernel_of(other), shuffled ? "mx_shuffled" : "mx_general");
   }
+  other = mx_forward();
+  other.a.sizes[0] = other.a_scale.sizes[0] = other.d.sizes[0] = 30;
+  EXPECT_EQ(kernel_of(other), "mx_few_rows");
   // Groups along K.
   other = mx_forward();
   other.a = flydsl_aot::tensor(at(kA), FLYDSL_AOT_E4M3, {1000, 256});
@@ -320,6 +324,12 @@ TEST_F(GroupedGemmTest, ChoosesTilesBySizesOfGroups) {
   EXPECT_EQ(kernel_of_groups(32768, 1), "kk_256x256");
   EXPECT_EQ(kernel_of_groups(64 * 200, 200), "kk_128x128");
   EXPECT_EQ(kernel_of_groups(1024, 8), "kk_128x128");
+  EXPECT_EQ(kernel_of_groups(8 * 300, 300), "kk_16x16");
+  EXPECT_EQ(kernel_of_groups(16 * 300, 300), "kk_32x16");
+  EXPECT_EQ(kernel_of_groups(17 * 300, 300), "kk_128x128");
+  EXPECT_EQ(kernel_of_groups(100, 4), "kk_64x16");
+  EXPECT_EQ(kernel_of_groups(33, 1), "kk_64x16");
+  EXPECT_EQ(kernel_of_groups(5, 1000), "kk_16x16");
 }
 
 TEST_F(GroupedGemmTest, TellsKernelsWhereThingsAre) {

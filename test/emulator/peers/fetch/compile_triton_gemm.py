@@ -14,7 +14,7 @@ import triton_offline as offline
 I32 = "i32"
 POINTERS = {"bf16": "*bf16", "fp16": "*fp16", "fp32": "*fp32", "e4m3": "*fp8e4nv", "e2m1": "*u8", "mxfp8": "*fp8e4nv"}
 LDS_BYTES = 163840
-GROUPS = (8, 64, 256)  # the most groups that a kernel searches
+GROUPS = (8, 256)  # the most groups that a kernel searches
 GROUP = 4  # rows of tiles that are walked through column by column
 
 
@@ -107,7 +107,7 @@ def small():
 
 
 SCALED = ((256, 256, 8), (256, 128, 8), (128, 256, 8), (128, 128, 8), (128, 128, 4), (64, 256, 4), (64, 128, 4), (32, 128, 4), (32, 64, 2))
-GROUPED = ((256, 256, 8), (256, 128, 8), (128, 256, 8), (128, 128, 8), (128, 128, 4), (64, 256, 4), (64, 128, 4), (32, 128, 4), (16, 128, 4))
+GROUPED = ((256, 256, 8), (128, 256, 8), (128, 128, 4), (64, 128, 4))
 
 
 def sweep():
