@@ -23,6 +23,7 @@ INCLUDES = [
     ("kernels/attention_backward/", ["attention_backward/", "attention_forward/", "common/", "flydsl_aot_generated/"]),
     ("kernels/gemm/", ["gemm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/topk/", ["topk/", "common/", "flydsl_aot_generated/"]),
+    ("kernels/topk_softmax/", ["topk_softmax/", "topk/tile.hip.h", "topk/screen.hip.h", "common/", "flydsl_aot_generated/"]),
     ("kernels/rms_norm/", ["rms_norm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/layer_norm/", ["layer_norm/", "common/", "flydsl_aot_generated/"]),
     ("kernels/rms_norm_backward/", ["rms_norm_backward/", "common/", "flydsl_aot_generated/"]),

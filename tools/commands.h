@@ -32,8 +32,12 @@ struct BenchArguments {
   bool json = false;
   std::string report_folder;  // "": none
   std::string peers;          // "aiter,triton"; "": none
+  std::vector<std::string> more_operators;  // of command_bench_cuda
 };
 void command_bench(const BenchArguments &arguments);
+
+// Operators beside PyTorch's on an NVIDIA GPU, measured: test/cuda.
+void command_bench_cuda(const BenchArguments &arguments);
 
 // The same, its timeline to a file.
 struct TraceArguments {

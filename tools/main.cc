@@ -113,6 +113,8 @@ int run(int argc, char **argv) {
   const CLI::Validator not_empty(
       [](const std::string &text) { return std::string(text.empty() ? "is empty" : ""); }, "");
   bench->add_option("OP", bench_arguments.problem.op, "operator");
+  bench->add_option("MORE", bench_arguments.more_operators,
+                    "with --device cuda --peers torch, measured on an NVIDIA GPU: more operators");
   add_problem_options(bench, bench_arguments.open, bench_arguments.problem);
   bench->add_flag("--json", bench_arguments.json, "one JSON object");
   bench
@@ -209,7 +211,14 @@ int run(int argc, char **argv) {
   } else if (*bench) {
     if (bench_arguments.problem.op.empty())
       bad_input("bench needs an operator, calibration or emulator (see flydsl-aot bench --help)");
-    command_bench(bench_arguments);
+    if (bench_arguments.open.device == "cuda") {
+      command_bench_cuda(bench_arguments);
+    } else {
+      if (!bench_arguments.more_operators.empty())
+        bad_input("bench takes one operator; " + bench_arguments.more_operators.front() +
+                  " is another (several are for --device cuda)");
+      command_bench(bench_arguments);
+    }
   }
   if (*trace) command_trace(trace_arguments);
   if (*list) command_archive_list(archive_file);

@@ -16,6 +16,7 @@
 #include "tools/rms_norm_backward.h"
 #include "tools/scaled_gemm.h"
 #include "tools/topk.h"
+#include "tools/topk_softmax.h"
 
 namespace flydsl::tools {
 
@@ -33,6 +34,7 @@ const std::vector<const Operator *> &all_operators() {
       &rms_norm_backward_operator(),
       &scaled_gemm_operator(),
       &topk_operator(),
+      &topk_softmax_operator(),
   };
   return operators;
 }

@@ -15,14 +15,9 @@ namespace fs = std::filesystem;
 constexpr const char *kPeers[] = {"aiter", "triton", "flydsl"};
 constexpr int kObjectsMissing = 3;  // exit status of timing.py
 
-// build/bin/flydsl-aot lies two folders below the sources, as the presets put it.
-fs::path program_folder() {
-  std::error_code failed;
-  return fs::read_symlink("/proc/self/exe", failed).parent_path();
-}
-
 fs::path scripts_folder(const std::string &option) {
   const char *folder = std::getenv("FLYDSL_AOT_PEERS_DIR");
+  // build/bin/flydsl-aot lies two folders below the sources, as the presets put it.
   const fs::path path = folder && folder[0]
                             ? fs::path(folder)
                             : program_folder().parent_path().parent_path() / "test/emulator/peers";
@@ -37,11 +32,6 @@ fs::path scripts_folder(const std::string &option) {
 fs::path objects_folder() {
   const char *folder = std::getenv("FLYDSL_AOT_PEERS_OBJECTS");
   return folder && folder[0] ? fs::path(folder) : program_folder().parent_path() / "peers";
-}
-
-std::string last_line(std::string text) {
-  text.erase(text.find_last_not_of("\n ") + 1);
-  return text.substr(text.find_last_of('\n') + 1);
 }
 
 }  // namespace

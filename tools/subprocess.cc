@@ -93,4 +93,14 @@ ProgramResult run_program(const std::vector<std::string> &arguments) {
   return result;
 }
 
+std::filesystem::path program_folder() {
+  std::error_code failed;
+  return std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
+}
+
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of("\n ") + 1);
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
 }  // namespace flydsl::tools

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # Kernels without instructions of one architecture. gfx9: waves of 64, the others of 32. (NVIDIA's are there to verify and time
 # them on: no product has archives of those.)
-ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250", "sm_90")
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1250", "sm_90")
 
 
 def wave_size(arch):

@@ -44,7 +44,7 @@ _LARGEST_ROW = (1 << 32) - 2
 _MOST_ROWS = 1 << 62
 
 
-def _instance(dtype, name, header, entry, method, preference, align_bytes, threads, teams, most_k, most_n):
+def _instance(dtype, name, header, entry, method, preference, align_bytes, threads, teams, most_k, most_n, waves=4):
     """Limits of lengths: of K where attention has queries, of N where it has keys."""
     return Instance(
         name=f"topk_{dtype}_{name}",
@@ -56,8 +56,7 @@ def _instance(dtype, name, header, entry, method, preference, align_bytes, threa
         block=(threads, 1, 1),
         tile=(teams, 0, 0),
         lds_dynamic_bytes=0,
-        # A part of a row in registers, and addresses of its elements where they come one by one.
-        waves_per_simd=3 if name.endswith("registers") else 4,
+        waves_per_simd=waves,
         seq_q=(1, most_k),
         seq_k=(1, most_n),
     )
@@ -81,7 +80,10 @@ def _few(dtype, arch):
         )
 
 
-def _select(dtype):
+def _select(dtype, arch):
+    # A part of a row in registers, and addresses of its elements where they come one by one. Without the LDS of gfx950 fewer work-groups
+    # fit anyway.
+    waves_with_registers = 2 if arch in ("gfx90a", "gfx942") else 3
     for preference, (name, method, align_bytes, threads) in enumerate(
         (
             ("registers", REGISTERS, 16, _REGISTER_THREADS),
@@ -103,13 +105,14 @@ def _select(dtype):
             1,
             _LARGEST_ROW,
             _LARGEST_ROW,
+            waves_with_registers if method == REGISTERS else 4,
         )
 
 
 def _instances(arch):
     if arch not in ARCHITECTURES:
         return ()
-    return tuple(instance for dtype in _ELEMENTS for instances in (_few(dtype, arch), _select(dtype)) for instance in instances)
+    return tuple(instance for dtype in _ELEMENTS for instances in (_few(dtype, arch), _select(dtype, arch)) for instance in instances)
 
 
 OPERATOR = Operator(

@@ -28,6 +28,7 @@
 #include "flydsl_aot/scaled_gemm.h"
 #include "flydsl_aot/status.h"
 #include "flydsl_aot/topk.h"
+#include "flydsl_aot/topk_softmax.h"
 #include "flydsl_aot/types.h"
 #include "flydsl_aot/version.h"
 

@@ -193,6 +193,13 @@ inline flydsl_aot_topk_params topk_params() {
   return params;
 }
 
+// Zeroed, with struct_size set.
+inline flydsl_aot_topk_softmax_params topk_softmax_params() {
+  flydsl_aot_topk_softmax_params params{};
+  params.struct_size = sizeof params;
+  return params;
+}
+
 struct Candidate {
   std::string kernel;
   std::string backend;
@@ -455,6 +462,24 @@ class Library {
   Status topk_explain(const flydsl_aot_topk_params &params,
                       std::vector<Candidate> *candidates) const {
     return flydsl_aot_topk_explain(handle_, &params, &Library::collect, candidates);
+  }
+
+  Status topk_softmax(const flydsl_aot_topk_softmax_params &params, void *stream) const {
+    return flydsl_aot_topk_softmax(handle_, &params, stream);
+  }
+  Status topk_softmax_prefetch(const flydsl_aot_topk_softmax_params &params) const {
+    return flydsl_aot_topk_softmax_prefetch(handle_, &params);
+  }
+  Status topk_softmax_query(const flydsl_aot_topk_softmax_params &params,
+                            flydsl_aot_query_result *result) const {
+    *result = {};
+    result->struct_size = sizeof *result;
+    return flydsl_aot_topk_softmax_query(handle_, &params, result);
+  }
+  // Appends the candidates, best first.
+  Status topk_softmax_explain(const flydsl_aot_topk_softmax_params &params,
+                              std::vector<Candidate> *candidates) const {
+    return flydsl_aot_topk_softmax_explain(handle_, &params, &Library::collect, candidates);
   }
 
  private:

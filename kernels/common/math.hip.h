@@ -9,6 +9,17 @@ constexpr float kLn2 = 0.693147180559945309f;
 constexpr float kLog2E = 1.44269504088896341f;
 constexpr float kInfinity = __builtin_inff();
 
+#if defined(__NVPTX__)
+FLYDSL_DEVICE float exp2(float x) {
+  return __nvvm_ex2_approx_ftz_f(x);
+}
+FLYDSL_DEVICE float log2(float x) {
+  return __nvvm_lg2_approx_ftz_f(x);
+}
+FLYDSL_DEVICE float reciprocal(float x) {
+  return __nvvm_rcp_rn_ftz_f(x);
+}
+#else
 FLYDSL_DEVICE float exp2(float x) {
   return __builtin_amdgcn_exp2f(x);
 }
@@ -18,6 +29,7 @@ FLYDSL_DEVICE float log2(float x) {
 FLYDSL_DEVICE float reciprocal(float x) {
   return __builtin_amdgcn_rcpf(x);
 }
+#endif
 FLYDSL_DEVICE float fma(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }

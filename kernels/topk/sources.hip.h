@@ -2,6 +2,7 @@
 // tells use(which, largest order) of each group of the thread's elements too, about `groups` of all threads.
 #pragma once
 
+#include "topk/rows.hip.h"
 #include "topk/tile.hip.h"
 
 namespace flydsl::kernels {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "common/row_tile.hip.h"
-#include "topk/rows.hip.h"
 #include "topk/screen.hip.h"
 
 namespace flydsl::kernels {

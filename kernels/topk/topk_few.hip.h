@@ -5,6 +5,7 @@
 // there is much there, or a first tile has been seen, the K best of that are found by counting those that are better.
 #pragma once
 
+#include "topk/rows.hip.h"
 #include "topk/tile.hip.h"
 
 namespace flydsl::kernels {

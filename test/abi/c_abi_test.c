@@ -120,6 +120,13 @@ FIELD(flydsl_aot_topk_params, any_order, 444);
 FIELD(flydsl_aot_topk_params, workspace, 448);
 FIELD(flydsl_aot_topk_params, workspace_bytes, 456);
 
+SIZE(flydsl_aot_topk_softmax_params, 440);
+FIELD(flydsl_aot_topk_softmax_params, struct_size, 0);
+FIELD(flydsl_aot_topk_softmax_params, chosen_only, 4);
+FIELD(flydsl_aot_topk_softmax_params, x, 8);
+FIELD(flydsl_aot_topk_softmax_params, weights, 152);
+FIELD(flydsl_aot_topk_softmax_params, indices, 296);
+
 SIZE(flydsl_aot_rms_norm_params, 1024);
 FIELD(flydsl_aot_rms_norm_params, struct_size, 0);
 FIELD(flydsl_aot_rms_norm_params, eps, 4);
@@ -392,6 +399,7 @@ static void check_null(void) {
   flydsl_aot_rms_norm_backward_params rms_norm_backward;
   flydsl_aot_layer_norm_backward_params layer_norm_backward;
   flydsl_aot_topk_params topk;
+  flydsl_aot_topk_softmax_params gate;
   flydsl_aot_query_result result;
   flydsl_aot_info info;
   flydsl_aot_archive_entry entry;
@@ -408,6 +416,7 @@ static void check_null(void) {
   memset(&rms_norm_backward, 0, sizeof rms_norm_backward);
   memset(&layer_norm_backward, 0, sizeof layer_norm_backward);
   memset(&topk, 0, sizeof topk);
+  memset(&gate, 0, sizeof gate);
   memset(&result, 0, sizeof result);
   memset(&info, 0, sizeof info);
   memset(&entry, 0, sizeof entry);
@@ -421,6 +430,7 @@ static void check_null(void) {
   rms_norm_backward.struct_size = sizeof rms_norm_backward;
   layer_norm_backward.struct_size = sizeof layer_norm_backward;
   topk.struct_size = sizeof topk;
+  gate.struct_size = sizeof gate;
   result.struct_size = sizeof result;
   info.struct_size = sizeof info;
   entry.struct_size = sizeof entry;
@@ -452,6 +462,10 @@ static void check_null(void) {
   REFUSES(flydsl_aot_topk_explain(NULL, &topk, NULL, NULL));
   REFUSES(flydsl_aot_topk_prefetch(NULL, &topk));
   REFUSES(flydsl_aot_topk(NULL, &topk, NULL));
+  REFUSES(flydsl_aot_topk_softmax_query(NULL, &gate, &result));
+  REFUSES(flydsl_aot_topk_softmax_explain(NULL, &gate, NULL, NULL));
+  REFUSES(flydsl_aot_topk_softmax_prefetch(NULL, &gate));
+  REFUSES(flydsl_aot_topk_softmax(NULL, &gate, NULL));
   REFUSES(flydsl_aot_rms_norm_query(NULL, &rms_norm, &result));
   REFUSES(flydsl_aot_rms_norm_explain(NULL, &rms_norm, NULL, NULL));
   REFUSES(flydsl_aot_rms_norm_prefetch(NULL, &rms_norm));

@@ -1,6 +1,6 @@
 """rms_norm, layer_norm, their gradients and topk beside PyTorch's own operators on an NVIDIA GPU, in one process: the tables of docs/benchmarks/.
 
-usage: python3 test/cuda/bench_torch.py [rms_norm] [layer_norm] [rms_norm_backward] [layer_norm_backward] [topk] [large] [--library build/lib]
+usage: python3 test/cuda/bench_torch.py [rms_norm] [layer_norm] [rms_norm_backward] [layer_norm_backward] [topk] [topk_softmax] [large] [--library build/lib]
 
 Times are CUDA events around a graph of calls on rotated inputs that are together larger than the cache, divided by their number; the median of
 several replays, both sides in turn. Results are compared before they are timed.
@@ -22,6 +22,8 @@ RMS_NORM = [
 ]
 TOPK = [(4096, 1024, 2), (4096, 2048, 4), (8192, 4096, 8), (8192, 8192, 16), (16384, 1024, 16),
         (1024, 8192, 64), (256, 32768, 128), (64, 131072, 256), (8, 262144, 512), (1, 151936, 1024)]
+# Experts and how many of them are chosen: Mixtral, OLMoE, Qwen3, DeepSeek-V3, Kimi K2, Qwen3-Next.
+GATES = [(16384, 8, 2), (16384, 64, 8), (16384, 128, 8), (16384, 256, 8), (16384, 384, 8), (16384, 512, 10)]
 def copy_bandwidth():
     """Of large device-to-device copies, read and written, in TB/s. (Not in a graph, where they go to the copy engines.)"""
     source = torch.randn(1 << 29, device="cuda")
@@ -89,6 +91,34 @@ def topk(library, bandwidth):
     summary(ratios)
 
 
+def topk_softmax(library, bandwidth):
+    print("| rows | N | K | kernel | us | PyTorch us | speed-up | TB/s | of the copy |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    ratios = []
+    for rows, length, k in GATES:
+        moved = rows * (length * 2 + k * 8)
+        n = copies(moved)
+        inputs = [torch.randn(rows, length, device="cuda").to(BF16) for _ in range(n)]
+        weights = [torch.empty(rows, k, device="cuda") for _ in inputs]
+        indices = [torch.empty(rows, k, dtype=torch.int32, device="cuda") for _ in inputs]
+        ours = [library.topk_softmax(*tensors, True) for tensors in zip(inputs, weights, indices)]
+
+        def eager(x):
+            shares, chosen = torch.topk(torch.softmax(x, -1, dtype=FP32), k)
+            return shares / shares.sum(-1, keepdim=True), chosen.to(torch.int32)
+
+        ours[-1][0]()
+        chosen = inputs[-1].double().gather(1, indices[-1].long())
+        assert torch.equal(chosen, inputs[-1].double().topk(k).values), (rows, length, k)
+        assert (weights[-1].double() - chosen.softmax(-1)).abs().max().item() < 1e-5, (rows, length, k)
+        mine, theirs = side_by_side([call for call, _ in ours], [lambda x=x: eager(x) for x in inputs])
+        ratios.append(theirs / mine)
+        speed = moved / mine * 1e-6
+        print(f"| {rows} | {length} | {k} | {ours[0][1]} | {mine:.1f} | {theirs:.1f} | {ratios[-1]:.2f} | {speed:.2f} | "
+              f"{speed / bandwidth:.0%} |", flush=True)
+    summary(ratios)
+
+
 def large(library, _):
     """Public reports whose size only a GPU takes in its stride."""
     # sgl-project/sglang#40583: so many rows that a work-group of 128 threads for each is 2^32 threads.
@@ -124,7 +154,7 @@ def large(library, _):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = {"rms_norm": rms_norm, "layer_norm": norms.layer_norm, "rms_norm_backward": norms.rms_norm_backward,
-             "layer_norm_backward": norms.layer_norm_backward, "topk": topk, "large": large}
+             "layer_norm_backward": norms.layer_norm_backward, "topk": topk, "topk_softmax": topk_softmax, "large": large}
     parser.add_argument("what", nargs="*", default=list(parts))
     parser.add_argument("--library", default="build/lib", help="folder of libflydsl_aot.so.0 and its archive")
     arguments = parser.parse_args()

@@ -4,7 +4,7 @@
 build=$1
 fuzz=${2:-1000}
 export FLYDSL_AOT_HIP_LIBRARY="$build/lib/libflydsl_aot_cuda.so"
-operators="rms_norm layer_norm rms_norm_backward layer_norm_backward topk"
+operators="rms_norm layer_norm rms_norm_backward layer_norm_backward topk topk_softmax"
 failed=0
 for operator in $operators; do
   for which in "--suite smoke" "--suite full" "--fuzz $fuzz --seed 1"; do

@@ -102,6 +102,16 @@ class TopkParams(ctypes.Structure):
     ]
 
 
+class TopkSoftmaxParams(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("chosen_only", ctypes.c_uint32),
+        ("x", Tensor),
+        ("weights", Tensor),
+        ("indices", Tensor),
+    ]
+
+
 class Library:
     def __init__(self, folder):
         self.library = ctypes.CDLL(os.path.join(folder, "libflydsl_aot.so.0"))
@@ -139,3 +149,7 @@ class Library:
     def topk(self, x, values, indices):
         return self.call("topk", TopkParams(
             axis=-1, x=Tensor.of(x), values=Tensor.of(values), indices=Tensor.of(indices)))
+
+    def topk_softmax(self, x, weights, indices, chosen_only):
+        return self.call("topk_softmax", TopkSoftmaxParams(
+            chosen_only=int(chosen_only), x=Tensor.of(x), weights=Tensor.of(weights), indices=Tensor.of(indices)))

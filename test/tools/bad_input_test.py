@@ -250,6 +250,26 @@ class BadInputTest(ToolTest):
             (BAD, ["x=1x1x1x1x1x1x1x1x1", "shape"], {"x": "1x1x1x1x1x1x1x1x1"}),
             (UNSUPPORTED, ["UNSUPPORTED_DTYPE", "x is e4m3"], {"dtype": "e4m3"})))
 
+    def test_topk_softmax(self):
+        self.expect_bad("topk_softmax", {"x": "8x64", "k": "3"}, ["weights", "indices"], (
+            (BAD, ["INVALID_SHAPE", "K = 65", "N = 64"], {"k": "65"}),
+            (BAD, ["k=-1", "0 or more"], {"k": "-1"}),
+            (BAD, ["sum=some", "all, chosen"], {"sum": "some"}),
+            (BAD, ["weights_dtype=bf16", "fp32, same"], {"weights_dtype": "bf16"}),
+            (BAD, ["index_dtype=int16", "int32, int64"], {"index_dtype": "int16"}),
+            (BAD, ["x has 1 axes"], {"x": "64"}),
+            (UNSUPPORTED, ["UNSUPPORTED_SIZE", "K 17", "at most 16"], {"k": "17"}),
+            (UNSUPPORTED, ["UNSUPPORTED_SIZE", "N is 513", "at most 512"], {"x": "8x513"}),
+            (UNSUPPORTED, ["UNSUPPORTED_DTYPE", "x is e4m3"], {"dtype": "e4m3"})))
+
+    def test_bench_on_another_device(self):
+        bench = ("bench", "topk", "--device=cuda")
+        self.expect_error(BAD, ["--device cuda", "--peers torch"], *bench)
+        self.expect_error(BAD, ["--device cuda", "--peers torch"], *bench, "--peers=aiter")
+        self.expect_error(BAD, ["--device cuda", "problems of its own"], *bench, "--peers=torch", "--set=x=8x64")
+        self.expect_error(BAD, ["gemm", "rms_norm, layer_norm"], "bench", "topk", "gemm", "--device=cuda", "--peers=torch")
+        self.expect_error(BAD, ["one operator"], "bench", "topk", "rms_norm", "--device=emulator", "--set=x=8x64")
+
     def test_files_of_every_operator(self):
         others = {"gemm": ("a", "d", ["b=64x8"]), "grouped_gemm": ("a", "d", ["b=2x64x8", "offsets=3,8"]),
                   "scaled_gemm": ("a", "d", ["b=8x64", "a_scale=8x2", "b_scale=8x2"]), "rms_norm": ("x", "out", []),

@@ -84,6 +84,19 @@ const AttentionOperator &topk_cases() {
   return op;
 }
 
+ReadCase read_topk_softmax(const std::string &line, uint64_t added_seed) {
+  TopkSpec spec = parse_topk_softmax_spec(line);
+  spec.seed += added_seed;
+  return {spec.name,
+          [spec](flydsl_aot_handle *handle) { return verify_topk_softmax_case(handle, spec); }};
+}
+
+const AttentionOperator &topk_softmax_cases() {
+  static const AttentionOperator op = {"topk_softmax", kTopkSoftmaxCases, fuzz_topk_softmax_line,
+                                       read_topk_softmax};
+  return op;
+}
+
 const AttentionOperator &rms_norm_cases() {
   static const AttentionOperator op = {"rms_norm", kRmsNormCases, fuzz_rms_norm_line, read_rms_norm};
   return op;
@@ -161,7 +174,7 @@ const AttentionOperator &grouped_gemm_cases() {
 const std::initializer_list<const AttentionOperator *> &all() {
   static const std::initializer_list<const AttentionOperator *> operators = {
       &attention_forward_cases(), &attention_decode_cases(), &attention_backward_cases(), &grouped_gemm_cases(),
-      &gemm_cases(), &rms_norm_cases(), &rms_norm_backward_cases(), &layer_norm_cases(), &layer_norm_backward_cases(), &topk_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
+      &gemm_cases(), &rms_norm_cases(), &rms_norm_backward_cases(), &layer_norm_cases(), &layer_norm_backward_cases(), &topk_cases(), &topk_softmax_cases(), &scaled_gemm_cases(), &mx_quantise_cases()};
   return operators;
 }
 

@@ -4,6 +4,6 @@
 namespace flydsl::verify {
 
 extern const char *const kAttentionForwardCases, *const kAttentionDecodeCases,
-    *const kAttentionBackwardCases, *const kGemmCases, *const kRmsNormCases, *const kRmsNormBackwardCases, *const kLayerNormCases, *const kLayerNormBackwardCases, *const kTopkCases, *const kScaledGemmCases, *const kMxQuantiseCases, *const kGroupedGemmCases;
+    *const kAttentionBackwardCases, *const kGemmCases, *const kRmsNormCases, *const kRmsNormBackwardCases, *const kLayerNormCases, *const kLayerNormBackwardCases, *const kTopkCases, *const kTopkSoftmaxCases, *const kScaledGemmCases, *const kMxQuantiseCases, *const kGroupedGemmCases;
 
 }  // namespace flydsl::verify

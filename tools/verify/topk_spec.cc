@@ -1,4 +1,4 @@
-// Lines of cases of topk: read, made up at random; their numbers.
+// Lines of cases of topk and topk_softmax: read, made up at random; their numbers.
 #include "tools/verify/fuzz_line.h"
 #include "tools/verify/topk_case.h"
 
@@ -45,23 +45,39 @@ class Line : public FuzzLine {
   }
 };
 
-}  // namespace
+class GateLine : public FuzzLine {
+ public:
+  explicit GateLine(uint64_t seed) : FuzzLine(seed) {
+    set("dtype", one_of({"fp32", "fp16", "bf16"}));
+    int64_t length = one_of_numbers({1, 2, 8, 16, 60, 64, 96, 128, 160, 256, 384, 512});
+    if (chance(0.3)) length = random().between(1, 512);
+    std::string shape = std::to_string(random().between(1, 70)) + "x";
+    if (chance(0.3)) shape += std::to_string(random().between(1, 3)) + "x";
+    set("shape", shape + std::to_string(length));
+    number("k", random().between(1, std::min<int64_t>(length, 16)));
+    set("index", one_of({"int32", "int64"}));
+    if (chance(0.5)) set("sum", "chosen");
+    if (chance(0.5)) set("weights", "same");
+    if (chance(0.4)) set("x", one_of({"int", "0", "normal*100", "normal*1e-6", "channel"}));
+    if (chance(0.2)) number("levels", random().between(1, 40));
+    if (chance(0.3)) set("special", one_of({"0.01", "0.3", "0.9"}));
+    place("x", {"random", "random16", "offset:", "pitch:", "slack"});
+    place("values", {"random", "random16", "offset:", "pitch:"});
+    place("indices", {"random", "random16", "offset:", "pitch:"});
+    if (chance(0.1)) number("repeat", 2);
+  }
+};
 
-TopkSpec parse_topk_spec(const std::string &text) {
-  CaseLine line(text);
-  TopkSpec spec;
+// What both operators have; `spec` has their defaults.
+void parse(CaseLine &line, TopkSpec &spec) {
   spec.name = line.name();
   spec.seed = line.bits("seed", 1);
   for (const std::string &size : split(line.word("shape", "1"), 'x'))
     spec.shape.push_back(line.to_integer("shape", size, 0, int64_t{1} << 32));
-  const auto rank = static_cast<int64_t>(spec.shape.size());
-  spec.axis = line.integer("axis", -1, -rank, rank - 1);
   spec.k = line.integer("k", 1, 0, int64_t{1} << 32);
   spec.dtype = kDtypes[line.choice("dtype", 0, {"fp32", "fp16", "bf16", "int32"})];
   spec.index_dtype =
       line.choice("index", 0, {"int64", "int32"}) == 0 ? FLYDSL_AOT_INT64 : FLYDSL_AOT_INT32;
-  spec.smallest = line.choice("smallest", 0, {"no", "yes"}) == 1;
-  spec.any_order = line.choice("any_order", 0, {"no", "yes"}) == 1;
   spec.x = parse_values(line, "x");
   spec.levels = line.integer("levels", 0, 0, 1 << 20);
   spec.special = line.number("special", 0);
@@ -74,12 +90,37 @@ TopkSpec parse_topk_spec(const std::string &text) {
   spec.expect = line.word("expect", "");
   spec.want_values = line.numbers("want_values");
   spec.want_indices = line.numbers("want_indices");
+}
+
+}  // namespace
+
+TopkSpec parse_topk_spec(const std::string &text) {
+  CaseLine line(text);
+  TopkSpec spec;
+  parse(line, spec);
+  const auto rank = static_cast<int64_t>(spec.shape.size());
+  spec.axis = line.integer("axis", -1, -rank, rank - 1);
+  spec.smallest = line.choice("smallest", 0, {"no", "yes"}) == 1;
+  spec.any_order = line.choice("any_order", 0, {"no", "yes"}) == 1;
+  line.finish();
+  return spec;
+}
+
+TopkSpec parse_topk_softmax_spec(const std::string &text) {
+  CaseLine line(text);
+  TopkSpec spec;
+  parse(line, spec);
+  spec.chosen_only = line.choice("sum", 0, {"all", "chosen"}) == 1;
+  if (line.choice("weights", 0, {"fp32", "same"}) == 1) spec.weights_dtype = spec.dtype;
   line.finish();
   return spec;
 }
 
 std::string fuzz_topk_line(uint64_t seed) {
   return Line(seed).text();
+}
+std::string fuzz_topk_softmax_line(uint64_t seed) {
+  return GateLine(seed).text();
 }
 
 Elements topk_numbers(const TopkSpec &spec) {

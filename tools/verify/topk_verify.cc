@@ -62,20 +62,6 @@ TopkResult call_topk(flydsl_aot_handle *handle, const TopkSpec &spec, const Elem
   return result;
 }
 
-// The indices of the row's results, best first.
-std::vector<size_t> wanted(const TopkSpec &spec, const Elements &x, const RowPlaces &places,
-                           size_t row) {
-  std::vector<size_t> order(places.length());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto greater = [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const double first = x[places.place(row, a)], second = x[places.place(row, b)];
-    return spec.smallest ? greater(second, first) : greater(first, second);
-  });
-  order.resize(static_cast<size_t>(spec.k));
-  return order;
-}
-
 std::string check_said(const std::vector<double> &said, size_t rank, double value,
                        const char *what) {
   if (said.empty() || !differs(value, said[std::min(rank, said.size() - 1)])) return "";
@@ -88,7 +74,10 @@ std::string judge(const TopkSpec &spec, const Elements &x, const TopkResult &res
   const RowPlaces inputs(spec.shape, spec.which_axis()),
       outputs(out_shape(spec), spec.which_axis());
   for (size_t row = 0; row < inputs.rows(); ++row) {
-    std::vector<size_t> order = wanted(spec, x, inputs, row);
+    std::vector<double> numbers(inputs.length());
+    for (size_t n = 0; n < numbers.size(); ++n) numbers[n] = x[inputs.place(row, n)];
+    const std::vector<size_t> order =
+        topk_order(numbers, spec.smallest, static_cast<size_t>(spec.k));
     for (size_t rank = 0; rank < order.size(); ++rank) {
       const size_t at = outputs.place(row, rank), from = inputs.place(row, order[rank]);
       if (result.indices.bits[at] != order[rank] || result.values.bits[at] != x.bits[from]) {
@@ -108,6 +97,17 @@ std::string judge(const TopkSpec &spec, const Elements &x, const TopkResult &res
 }
 
 }  // namespace
+
+std::vector<size_t> topk_order(const std::vector<double> &row, bool smallest, size_t k) {
+  std::vector<size_t> order(row.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto greater = [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return smallest ? greater(row[b], row[a]) : greater(row[a], row[b]);
+  });
+  order.resize(k);
+  return order;
+}
 
 Outcome verify_topk_case(flydsl_aot_handle *handle, const TopkSpec &spec) {
   Outcome outcome;
