@@ -29,11 +29,15 @@ int report(int exit_status, std::string message) {
   return exit_status;
 }
 
-void add_open_options(CLI::App *command, OpenArguments &open, const std::string &default_device) {
+// `others`: devices of this command alone.
+void add_open_options(CLI::App *command, OpenArguments &open, const std::string &default_device,
+                      const std::vector<std::string> &others = {}) {
+  std::vector<std::string> devices = {"hip", "emulator", "none"};
+  devices.insert(devices.end(), others.begin(), others.end());
   command
       ->add_option("--device", open.device,
                    "hip, emulator or none; default: FLYDSL_AOT_DEVICE, else " + default_device)
-      ->check(CLI::IsMember({"hip", "emulator", "none"}));
+      ->check(CLI::IsMember(devices));
   command->add_option("--arch", open.arch,
                       std::string("architecture, e.g. gfx950; must be the device's when there is "
                                   "one; default without a device: ") +
@@ -48,8 +52,10 @@ void add_list(CLI::App *command, const char *option, std::vector<std::string> &v
   command->add_option(option, values, help)->expected(1)->allow_extra_args(false)->take_all();
 }
 
-void add_problem_options(CLI::App *command, OpenArguments &open, ProblemArguments &problem) {
-  add_open_options(command, open, "hip (refused: there is no timing model of a real device)");
+void add_problem_options(CLI::App *command, OpenArguments &open, ProblemArguments &problem,
+                         const std::vector<std::string> &others = {}) {
+  add_open_options(command, open, "hip (refused: there is no timing model of a real device)",
+                   others);
   add_list(command, "--in", problem.inputs, "NAME=FILE.npy, in place of random values");
   add_list(command, "--set", problem.settings, kSettings);
   add_list(command, "--out", problem.outputs, "NAME of an optional output to compute as well");
@@ -115,7 +121,7 @@ int run(int argc, char **argv) {
   bench->add_option("OP", bench_arguments.problem.op, "operator");
   bench->add_option("MORE", bench_arguments.more_operators,
                     "with --device cuda --peers torch, measured on an NVIDIA GPU: more operators");
-  add_problem_options(bench, bench_arguments.open, bench_arguments.problem);
+  add_problem_options(bench, bench_arguments.open, bench_arguments.problem, {"cuda"});
   bench->add_flag("--json", bench_arguments.json, "one JSON object");
   bench
       ->add_option("--report", bench_arguments.report_folder,

@@ -24,6 +24,8 @@ TOPK = [(4096, 1024, 2), (4096, 2048, 4), (8192, 4096, 8), (8192, 8192, 16), (16
         (1024, 8192, 64), (256, 32768, 128), (64, 131072, 256), (8, 262144, 512), (1, 151936, 1024)]
 # Experts and how many of them are chosen: Mixtral, OLMoE, Qwen3, DeepSeek-V3, Kimi K2, Qwen3-Next.
 GATES = [(16384, 8, 2), (16384, 64, 8), (16384, 128, 8), (16384, 256, 8), (16384, 384, 8), (16384, 512, 10)]
+
+
 def copy_bandwidth():
     """Of large device-to-device copies, read and written, in TB/s. (Not in a graph, where they go to the copy engines.)"""
     source = torch.randn(1 << 29, device="cuda")
