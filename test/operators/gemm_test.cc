@@ -5,12 +5,14 @@
 
 #include "test/emulator/hip/client_api.h"
 #include "test/support/library.h"
+#include "tools/verify/device_tensor.h"
 #include "tools/verify/gemm_verify.h"
 
 namespace flydsl::test {
 namespace {
 
 using verify::call_gemm;
+using verify::DeviceTensor;
 using verify::gemm_numbers;
 using verify::GemmNumbers;
 using verify::GemmResult;
@@ -86,6 +88,51 @@ TEST(GemmEncodings, triton_10745_e4m3_is_that_of_ocp) {
   numbers.a.bits[64 + 7] = 0x80;
   const GemmResult result = result_of(emulator(), spec, numbers);
   for (size_t at = 0; at < 15; ++at) EXPECT_EQ(result.d[at], at / 5 == 1 ? 63 : 64) << at;
+}
+
+// pytorch/pytorch#192497, NVIDIA/cutlass#1593, NVIDIA/TransformerEngine#3019: sizes of 0, operands without memory, of any strides.
+TEST(GemmEmpty, pytorch_192497_sizes_that_are_0) {
+  constexpr uint16_t kNan = 0x7fc1, kThree = 0x4040;
+  DeviceTensor c(emulator(), FLYDSL_AOT_BF16, {64, 64}, {}, kNan);
+  DeviceTensor d(emulator(), FLYDSL_AOT_BF16, {64, 64}, {}, kNan);
+  const std::pair<int64_t, int64_t> strides[] = {{1, 1}, {0, 1}, {1, 0}, {64, 1}, {7, 3}};
+  for (const auto &[outer, inner] : strides) {
+    SCOPED_TRACE(std::to_string(outer) + ", " + std::to_string(inner));
+    flydsl_aot_gemm_params params{};
+    params.struct_size = sizeof params;
+    params.alpha = 1;
+    params.a = {nullptr, FLYDSL_AOT_BF16, 2, {64, 0}, {outer, inner}};
+    params.b = {nullptr, FLYDSL_AOT_BF16, 2, {0, 64}, {outer, inner}};
+    params.c = c.tensor();
+    params.d = d.tensor();
+    const auto run = [&] {
+      d.upload();
+      EXPECT_EQ(flydsl_aot_gemm(emulator(), &params, nullptr), FLYDSL_AOT_OK)
+          << flydsl_aot_last_error();
+      EXPECT_EQ(flydsl_aot_device_synchronize(emulator()), FLYDSL_AOT_OK)
+          << flydsl_aot_last_error();
+      return d.get<uint16_t>();
+    };
+    // K 0: beta 0 leaves C alone, beta 1 takes it.
+    for (const uint16_t bits : run()) ASSERT_EQ(bits, 0);
+    params.beta = 1;
+    c.set(std::vector<uint16_t>(64 * 64, kThree));
+    for (const uint16_t bits : run()) ASSERT_EQ(bits, kThree);
+    c.set(std::vector<uint16_t>(64 * 64, kNan));
+
+    // No rows, no columns: nothing is written.
+    params.beta = 0;
+    params.a = {nullptr, FLYDSL_AOT_BF16, 2, {0, 64}, {outer, inner}};
+    params.b = c.tensor();
+    params.d = {nullptr, FLYDSL_AOT_BF16, 2, {0, 64}, {outer, inner}};
+    run();
+    EXPECT_TRUE(d.untouched());
+    params.a = c.tensor();
+    params.b = {nullptr, FLYDSL_AOT_BF16, 2, {64, 0}, {outer, inner}};
+    params.d = {nullptr, FLYDSL_AOT_BF16, 2, {64, 0}, {outer, inner}};
+    run();
+    EXPECT_TRUE(d.untouched());
+  }
 }
 
 // Each byte of both 8-bit types against float64, by a product with 1 and with a unit vector.
