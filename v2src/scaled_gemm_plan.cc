@@ -37,16 +37,17 @@ constexpr double kMemoryBytes = 2300;  // a clock, all compute units: 70 % of 8 
 constexpr double kPassClocks = 12000;  // of a second kernel
 // Of instances for few rows: what a compute unit loads a clock, with one work-group or more; start and end.
 constexpr double kCacheBytes = 46, kFewRowsClocks = 7000;
-// Of the others: a slab of 128 bytes of K of 256 x 256, start and end.
-constexpr double kSlabClocks = 2048, kTileClocks = 15000;
+// Of the others: 128 bytes of K of 256 x 256; start and end, of which stores are as long as the tile is large.
+constexpr double kSlabClocks = 2048, kTileClocks = 7000, kStoreClocks = 8000;
 
 double clocks_of(const Problem &problem, int64_t rows, int64_t columns, int64_t splits) {
   const bool packed = problem.params->a.dtype == FLYDSL_AOT_E2M1X2;
   const double part = static_cast<double>(part_of_k(problem.k, splits)) / (packed ? 2 : 1);
   const int64_t tiles = tiles_of(problem, rows, columns) * splits;
+  const double share_of_tile = static_cast<double>(rows * columns) / (256 * 256);
   if (!has_parts(columns))
     return static_cast<double>(divided_up(tiles, problem.compute_units)) *
-           (part / 128 * kSlabClocks + kTileClocks);
+           (share_of_tile * (part / 128 * kSlabClocks + kStoreClocks) + kTileClocks);
   const double share = static_cast<double>(tiles) / static_cast<double>(problem.compute_units);
   const double of_tile = part * static_cast<double>(rows + columns);
   const double memory = static_cast<double>(problem.n) * static_cast<double>(problem.batches) *

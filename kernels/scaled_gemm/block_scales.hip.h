@@ -15,9 +15,6 @@
 
 namespace flydsl::kernels::scaled_gemm {
 
-// Fragments of 32 rows: 4 of A, then 4 of B.
-constexpr int kFragments = 8;
-
 // What a lane loads for a fragment.
 template <bool shuffled>
 struct LoadedScales;
@@ -56,11 +53,11 @@ FLYDSL_DEVICE global_ptr<const char> in_scalar(global_ptr<const char> pointer) {
 }
 
 // The scales of one operand's part, those of 256 k after the other; the last ones again and again once all are there.
-template <bool shuffled>
+template <bool shuffled, int blocks>
 struct ScaleSource {
   global_ptr<const char> next;
-  i32 left;  // loads after `next`
-  u32 offset[4];
+  i32 left;            // loads after `next`
+  u32 offset[blocks];  // of 32 rows each
 
   // Of rows `first` .. of a matrix whose scales begin at `matrix` and are `row_bytes` from row to row (shuffled: all of a row), and of which
   // `rows` exist.
@@ -72,7 +69,7 @@ struct ScaleSource {
     left = loads - 1;
     settle();
 #pragma unroll
-    for (u32 n = 0; n < 4; ++n) {
+    for (u32 n = 0; n < blocks; ++n) {
       const u32 row = 32 * n + (shuffled ? 0 : lane % 32), most = last - begin;
       const u32 at = row < most ? row : most;
       offset[n] = shuffled ? at / 32 * 32 * row_bytes + 4 * lane : at * row_bytes;

@@ -1,4 +1,4 @@
-// D tile = A B of 256 rows and columns, MX operands: the schedule of common/matmul/main_loop.hip.h for matrix
+// D tile = A B of 256 rows and 256 or 128 columns, MX operands: the schedule of common/matmul/main_loop.hip.h for matrix
 // instructions with scales. Slabs, LDS, the order of quadrants, reads and copies are the same; K has whole slabs. Scales:
 //
 //   quadrant     0                       1     2 and 3
@@ -9,102 +9,62 @@
 // a lane reads is chosen so that its scale is one of the four that it has (block_scales.hip.h).
 #pragma once
 
-#include "common/matmul/accumulators.hip.h"
-#include "common/matmul/operand.hip.h"
+#include "common/matmul/main_loop.hip.h"
 #include "scaled_gemm/block_scales.hip.h"
 #include "scaled_gemm/formats.hip.h"
 
 namespace flydsl::kernels::scaled_gemm {
 
 using matmul::each;
+using matmul::kStagesA;
+using matmul::kStagesB;
+using matmul::slot;
+using matmul::wait_for_reads;
 
-FLYDSL_DEVICE void slot() {
-  __builtin_amdgcn_sched_barrier(0);
-}
-// Waits until at most `younger` LDS reads, or loads and copies, are in flight.
-template <int younger>
-FLYDSL_DEVICE void wait_for_reads() {
-  __builtin_amdgcn_s_waitcnt(0xc07f | (younger < 15 ? younger : 15) << 8);
-}
-template <int younger>
-FLYDSL_DEVICE void wait_for_loads() {
-  __builtin_amdgcn_s_waitcnt(0x0f70 | younger % 16 | younger / 16 << 14);
-}
-
-using Slab = matmul::Slab<matmul::Order::k, 256>;
-constexpr int kStagesA = 3, kStagesB = 2;
-
-// The copies of one operand's slabs, one after the other; the last one again and again once all are there.
-struct SlabSource {
-  global_ptr<const char> next;
-  i32 left;  // slabs after `next`
-  u32 offset[Slab::kCopies];
-
-  FLYDSL_DEVICE void begin(const matmul::Operand &from, i32 slabs, u32 wave, u32 lane) {
-    next = from.first;
-    left = slabs - 1;
-    settle();
-#pragma unroll
-    for (int n = 0; n < Slab::kCopies; ++n)
-      offset[n] = Slab::offset(from, wave * Slab::kCopies + n, lane);
-  }
-  // Into scalar registers, wherever clang has computed them.
-  FLYDSL_DEVICE void settle() {
-    next = in_scalar(next);
-    left = static_cast<i32>(in_scalar(static_cast<u32>(left)));
-  }
-  // 1024 bytes to LDS, from an offset for each lane. (m0 need not be named: clang reserves it, and sets it where it uses it.)
-  template <int n>
-  FLYDSL_DEVICE void copy(u32 to) const {
-    asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tglobal_load_lds_dwordx4 %2, %3" ::"s"(to),
-                 "n"(1024 * n), "v"(offset[n]), "s"(next)
-                 : "scc", "memory");
-  }
-  FLYDSL_DEVICE void copy_all(u32 to) const {
-    each<Slab::kCopies>([&](auto n) { copy<decltype(n)::value>(to); });
-  }
-  // Done here, not where the next copy is.
-  FLYDSL_DEVICE void go_on() {
-    next += left > 0 ? matmul::kSlabKBytes : 0;
-    --left;
-    asm volatile("" : "+s"(next), "+s"(left));
-  }
-};
-
-template <int format_a, int format_b, bool shuffled>
+template <int format_a, int format_b, bool shuffled, int rows_b>
 struct MxLoop {
   static constexpr bool kPacked = is_packed(format_a);
   static_assert(kPacked == is_packed(format_b));
   static constexpr i32 kSlabK = kPacked ? 256 : 128;
-  static constexpr int kFirstB = kStagesA * Slab::kBytes;
-  static constexpr int kLdsBytes = kFirstB + kStagesB * Slab::kBytes;
-  static constexpr int kSums = 256;
+  using SlabA = matmul::Slab<matmul::Order::k, 256>;
+  using SlabB = matmul::Slab<matmul::Order::k, rows_b>;
+  static constexpr int kFirstB = kStagesA * SlabA::kBytes;
+  static constexpr int kLdsBytes = kFirstB + kStagesB * SlabB::kBytes;
+  static constexpr int kHalfA = SlabA::kBlocks / 2, kHalfB = SlabB::kBlocks / 2;  // blocks
+  static constexpr int kFragments = SlabA::kBlocks + SlabB::kBlocks;              // A's first
+  static constexpr int kSums = 16 * SlabA::kBlocks * SlabB::kBlocks;              // registers
 
   u32 wave, lane;
   u32 lds;               // address of kLdsBytes of LDS
   u32 lines_a, lines_b;  // of those that this wave copies in stage 0
-  SlabSource from_a, from_b;
-  ScaleSource<shuffled> scales_a, scales_b;
+  matmul::Source<SlabA> from_a;
+  matmul::Source<SlabB> from_b;
+  ScaleSource<shuffled, SlabA::kBlocks> scales_a;
+  ScaleSource<shuffled, SlabB::kBlocks> scales_b;
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
   u32 b_first[4];
-  u32 stage_now, stage_next;  // bytes from stage 0
-  u32x4 a[2][8], b[2][8];     // halves of 64 rows: fragment 2 step + block of 32
+  u32 stage_now, stage_next;                 // bytes from stage 0
+  u32x4 a[2][4 * kHalfA], b[2][4 * kHalfB];  // halves: fragment blocks * step + block
   typename LoadedScales<shuffled>::type loaded[2][kFragments];  // under way; bytes: loaded[0] only
   u32 scales[2][kFragments];  // of slabs by parity; bytes: of these two slabs, of the next two
   u32 selector;
+  i32 slabs;               // that are to do, with this one
+  u64 copies_a, copies_b;  // 0: the slab copies nothing
+  u32 free_a,
+      free_b;  // after run(): LDS of SlabA::kBytes / 4 and SlabB::kBytes / 4 that this wave may use
 
   FLYDSL_DEVICE MxLoop(lds_ptr<char> memory, u32 wave, u32 lane)
       : wave(wave),
         lane(lane),
         lds(uniform((u32)(__UINTPTR_TYPE__)memory)),
-        lines_a(uniform(lds + wave * (Slab::kCopies * 1024))),
-        lines_b(uniform(lds + kFirstB + wave * (Slab::kCopies * 1024))),
+        lines_a(uniform(lds + wave * (SlabA::kCopies * 1024))),
+        lines_b(uniform(lds + kFirstB + wave * (SlabB::kCopies * 1024))),
         selector(scale_selector<shuffled>(lane)) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
       a_first[n] = lds + address(n, wave / 2 * 128);
-      b_first[n] = lds + kFirstB + address(n, wave % 2 * 128);
+      b_first[n] = lds + kFirstB + address(n, wave % 2 * (rows_b / 2));
     }
   }
   // Where the fragments of rows `first` .. of read `n` of four lie. Of e2m1 read n is of instruction n: block 4 (n / 2) + 2 g + n % 2.
@@ -114,44 +74,67 @@ struct MxLoop {
     const u32 row = lane % 32, g = lane / 32, half = static_cast<u32>(n) / 2,
               odd = static_cast<u32>(n) % 2;
     const u32 chunk = kPacked ? 4 * half + 2 * g + odd : 2 * half + 4 * odd + g;
-    return (first + row) * 128 + 16 * Slab::moved(row, chunk);
+    return (first + row) * 128 + 16 * SlabA::moved(row, chunk);
   }
 
+  // (A comparison in C++ becomes a vector instruction.)
+  template <int least>
+  static FLYDSL_DEVICE u64 all_if_more_than(i32 number) {
+    u64 all;
+    asm volatile("s_cmp_gt_i32 %1, %2\n\ts_cselect_b64 %0, -1, 0"
+                 : "=s"(all)
+                 : "s"(number), "n"(least)
+                 : "scc");
+    return all;
+  }
   static FLYDSL_DEVICE u32 after(u32 stage) {
-    return stage == (kStagesA - 1) * Slab::kBytes ? 0 : stage + Slab::kBytes;
+    return stage == (kStagesA - 1) * SlabA::kBytes ? 0 : stage + SlabA::kBytes;
   }
   template <int half, int r>
   FLYDSL_DEVICE void read_a(const u32 (&address)[4]) {
-    a[half][r] = Slab::template read<2 * half + r % 2, r / 2>(address, matmul::Number<0>{});
+    a[half][r] =
+        SlabA::template read<kHalfA * half + r % kHalfA, r / kHalfA>(address, matmul::Number<0>{});
   }
   template <int half, int r, int stage>
   FLYDSL_DEVICE void read_b() {
-    b[half][r] = Slab::template read<2 * half + r % 2, r / 2>(
-        b_first, matmul::Number<stage * Slab::kBytes>{});
+    b[half][r] = SlabB::template read<kHalfB * half + r % kHalfB, r / kHalfB>(
+        b_first, matmul::Number<stage * SlabB::kBytes>{});
   }
 
-  // A quadrant has 16 places for matrix instructions; those of bytes take two. What stands behind one is in its gap.
-  static constexpr int kMeet = 14;  // of quadrant 1
-  static constexpr int gap_of_read(int quadrant, int r) {
-    return quadrant == 1 ? r : 2 * r;
+  // A quadrant has places for matrix instructions; those of bytes take two. What stands behind one is in its gap.
+  static constexpr int kOfStep = kHalfA * kHalfB, kPlaces = 4 * kOfStep;
+  static constexpr int kMeet = kPlaces - 2;  // of quadrant 1
+  static constexpr int reads_of(int quadrant) {
+    return 4 * (quadrant == 1 || quadrant == 2 ? kHalfA : kHalfB);
   }
-  static constexpr int gap_of_copy(int n) {
-    return n < 7 ? 2 * n + 1 : 14;
+  // In quadrant 1 they are done by its end.
+  static constexpr int gap_of_read(int quadrant, int r) {
+    return r * kPlaces / (quadrant == 1 ? 2 : 1) / reads_of(quadrant);
+  }
+  static constexpr int gap_of_copy(int n, int count) {
+    const int gap = n * kPlaces / count + (kPlaces > count ? 1 : 0);
+    return gap < kPlaces - 2 ? gap : kPlaces - 2;
+  }
+  static constexpr int gap_of_load(int fragment) {
+    return fragment * kPlaces / kFragments + (kPlaces >= 2 * kFragments ? 1 : 0);
   }
   static constexpr int reads_before(int quadrant, int m) {
     int count = 0;
-    for (int r = 0; r < 8; ++r) count += gap_of_read(quadrant, r) < m;
+    for (int r = 0; r < reads_of(quadrant); ++r) count += gap_of_read(quadrant, r) < m;
     return count;
   }
   static constexpr bool has_product(int m) {
     return kPacked || m % 2 == 0;
   }
   static constexpr bool needs_reads(int m) {
-    return m % (kPacked ? 4 : 8) == 0;
+    return m % (kPacked ? kOfStep : 2 * kOfStep) == 0;
   }
   // Reads in flight that are younger than those that the product at m needs of the quadrant before.
   static constexpr int younger_reads(int quadrant, int m) {
-    return reads_before(quadrant, m) + 8 - (kPacked ? 2 * (m / 4 + 1) : 4 * (m / 8 + 1));
+    const int before = reads_of((quadrant + 3) % 4);
+    const int needed =
+        kPacked ? before / 4 * (m / kOfStep + 1) : before / 2 * (m / (2 * kOfStep) + 1);
+    return reads_before(quadrant, m) + before - needed;
   }
   // Of bytes, every other slab.
   static constexpr bool loads_scales(int parity) {
@@ -166,12 +149,13 @@ struct MxLoop {
     constexpr int half_a = quadrant / 2,
                   half_b = quadrant == 0 || quadrant == 3 ? parity : 1 - parity;
     constexpr int number = kPacked ? m : m / 2;
-    constexpr int step = number / 4, block_a = number / 2 % 2, block_b = number % 2;
-    constexpr int of_a = 2 * half_a + block_a, of_b = 2 * half_b + block_b;
-    constexpr int first = 16 * (4 * of_a + of_b), last = first + 15;
+    constexpr int step = number / kOfStep, block_a = number % kOfStep / kHalfB,
+                  block_b = number % kHalfB;
+    constexpr int of_a = kHalfA * half_a + block_a, of_b = kHalfB * half_b + block_b;
+    constexpr int first = 16 * (SlabB::kBlocks * of_a + of_b), last = first + 15;
     constexpr int byte = kPacked ? step : 2 * parity + step;
     const u32 scale_a = scales[kPacked ? parity : 0][of_a],
-              scale_b = scales[kPacked ? parity : 0][4 + of_b];
+              scale_b = scales[kPacked ? parity : 0][SlabA::kBlocks + of_b];
 #define FLYDSL_SCALED_PRODUCT(operand_b, operand_a)                                           \
   asm volatile(                                                                               \
       "v_mfma_scale_f32_32x32x64_f8f6f4 a[%0:%1], %2, %3, a[%0:%1], %4, %5 op_sel:[%6,%6,0] " \
@@ -179,38 +163,48 @@ struct MxLoop {
       "n"(last), "v"(operand_b), "v"(operand_a), "v"(scale_b), "v"(scale_a), "n"(byte % 2),   \
       "n"(byte / 2), "n"(format_b), "n"(format_a))
     if constexpr (kPacked) {
-      FLYDSL_SCALED_PRODUCT(b[half_b][2 * step + block_b], a[half_a][2 * step + block_a]);
+      FLYDSL_SCALED_PRODUCT(b[half_b][kHalfB * step + block_b], a[half_a][kHalfA * step + block_a]);
     } else if constexpr (has_product(m)) {
       const auto whole = [](u32x4 low, u32x4 high) FLYDSL_INLINED {
         return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
       };
-      FLYDSL_SCALED_PRODUCT(
-          whole(b[half_b][4 * step + block_b], b[half_b][4 * step + 2 + block_b]),
-          whole(a[half_a][4 * step + block_a], a[half_a][4 * step + 2 + block_a]));
+      FLYDSL_SCALED_PRODUCT(whole(b[half_b][2 * kHalfB * step + block_b],
+                                  b[half_b][2 * kHalfB * step + kHalfB + block_b]),
+                            whole(a[half_a][2 * kHalfA * step + block_a],
+                                  a[half_a][2 * kHalfA * step + kHalfA + block_a]));
     }
 #undef FLYDSL_SCALED_PRODUCT
   }
 
   template <int fragment>
   FLYDSL_DEVICE auto load_fragment_scales() const {
-    if constexpr (fragment < 4)
+    constexpr int blocks = SlabA::kBlocks;
+    if constexpr (fragment < blocks)
       return load_scales<shuffled>(scales_a.next, scales_a.offset[fragment]);
     else
-      return load_scales<shuffled>(scales_b.next, scales_b.offset[fragment % 4]);
+      return load_scales<shuffled>(scales_b.next, scales_b.offset[fragment - blocks]);
   }
-  // Quadrants 2 and 3 arrange four fragments each, last those that the next slab needs last: in gaps 4 n, 4 n + 2 and 4 n + 3.
+  // Quadrants 2 and 3 arrange half of the fragments each, last those that the next slab needs last, in three steps: between the first
+  // two is a matrix instruction.
   template <int quadrant, int parity, int m>
   FLYDSL_DEVICE void arrange_scales() {
-    constexpr int kOrder[] = {0, 1, 4, 5, 6, 7, 2, 3};
-    constexpr int fragment = kOrder[4 * (quadrant - 2) + m / 4];
-    if constexpr (m % 4 != 1)
-      arrange<m % 4 == 0 ? 0 : m % 4 - 1>(loaded[kPacked ? 1 - parity : 0][fragment],
-                                          scales[kPacked ? 1 - parity : 1][fragment], selector);
+    constexpr int kOf256[] = {0, 1, 4, 5, 6, 7, 2, 3}, kOf128[] = {0, 1, 4, 5, 2, 3};
+    constexpr int kGapsOfStep[] = {0, 2, 3};
+    each<kFragments / 2>([&](auto number) FLYDSL_INLINED {
+      constexpr int n = decltype(number)::value, at = kFragments / 2 * (quadrant - 2) + n;
+      constexpr int fragment = rows_b == 256 ? kOf256[at % 8] : kOf128[at % 6];
+      each<3>([&](auto of) FLYDSL_INLINED {
+        constexpr int step = decltype(of)::value;
+        if constexpr (m == kPlaces / 4 * n + kGapsOfStep[step])
+          arrange<step>(loaded[kPacked ? 1 - parity : 0][fragment],
+                        scales[kPacked ? 1 - parity : 1][fragment], selector);
+      });
+    });
   }
 
   template <int quadrant, int parity, int m>
   FLYDSL_DEVICE void gap() {
-    each<8>([&](auto read) {
+    each<reads_of(quadrant)>([&](auto read) {
       constexpr int r = decltype(read)::value;
       if constexpr (gap_of_read(quadrant, r) == m) {
         if constexpr (quadrant == 0) read_b<1 - parity, r, parity>();
@@ -221,39 +215,51 @@ struct MxLoop {
     });
     slot();
     if constexpr (quadrant == 1 && m == kMeet) barrier();
-    if constexpr (quadrant == 0 && m % 2 == 1 && loads_scales(parity))
-      loaded[kPacked ? parity : 0][m / 2] = load_fragment_scales<m / 2>();
+    each<kFragments>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if constexpr (quadrant == 0 && gap_of_load(n) == m && loads_scales(parity))
+        loaded[kPacked ? parity : 0][n] = load_fragment_scales<n>();
+    });
     if constexpr (quadrant >= 2 && arranges_scales(parity)) arrange_scales<quadrant, parity, m>();
-    if constexpr (quadrant == 1 && m == 9) from_a.go_on();
-    if constexpr (quadrant == 1 && m == 11) from_b.go_on();
-    if constexpr (quadrant == 1 && m == 12 && loads_scales(parity)) scales_a.go_on();
-    if constexpr (quadrant == 1 && m == 13 && loads_scales(parity)) scales_b.go_on();
-    if constexpr (quadrant == 0 && m == 14) {
+    // Where there is room. Copies of slabs that do not exist are left out.
+    const auto at = [](int sixteenth) { return m == sixteenth * kPlaces / 16; };
+    if constexpr (quadrant == 1 && at(9)) from_a.go_on();
+    if constexpr (quadrant == 1 && at(11)) from_b.go_on();
+    if constexpr (quadrant == 1 && at(2)) copies_b = all_if_more_than<2>(slabs);
+    if constexpr (quadrant == 1 && at(4)) copies_a = all_if_more_than<3>(slabs);
+    if constexpr (quadrant == 1 && at(12) && loads_scales(parity)) scales_a.go_on();
+    if constexpr (quadrant == 1 && at(13) && loads_scales(parity)) scales_b.go_on();
+    if constexpr (quadrant == 0 && at(14)) {
       stage_next = after(stage_now);
       asm volatile("" : "+s"(stage_next));
     }
     each<4>([&](auto number) {
       constexpr int n = decltype(number)::value;
-      if constexpr (quadrant == 1 && m == 8 + n) a_next[n] = a_first[n] + stage_next;
+      if constexpr (quadrant == 1 && m == (8 + n) * kPlaces / 16)
+        a_next[n] = a_first[n] + stage_next;
     });
-    each<8>([&](auto copy) {
+    each<SlabB::kCopies>([&](auto copy) {
       constexpr int n = decltype(copy)::value;
-      if constexpr (gap_of_copy(n) != m) return;
-      if constexpr (quadrant == 2) from_b.template copy<n>(lines_b + parity * Slab::kBytes);
-      if constexpr (quadrant == 3) from_a.template copy<n>(lines_a + stage_now);
+      if constexpr (quadrant == 2 && gap_of_copy(n, SlabB::kCopies) == m)
+        from_b.template copy<n>(lines_b + parity * SlabB::kBytes, copies_b);
+    });
+    each<SlabA::kCopies>([&](auto copy) {
+      constexpr int n = decltype(copy)::value;
+      if constexpr (quadrant == 3 && gap_of_copy(n, SlabA::kCopies) == m)
+        from_a.template copy<n>(lines_a + stage_now, copies_a);
     });
   }
 
   template <int quadrant, int parity>
   FLYDSL_DEVICE void multiply_quadrant() {
-    each<16>([&](auto number) {
+    each<kPlaces>([&](auto number) {
       constexpr int m = decltype(number)::value;
       slot();
       // Those of quadrant 1 were waited for before the barrier.
       if constexpr (needs_reads(m) && quadrant != 2) wait_for_reads<younger_reads(quadrant, m)>();
       if constexpr (quadrant == 1 && m == kMeet) {
         wait_for_reads<0>();
-        wait_for_loads<Slab::kCopies + (loads_scales(parity) ? kFragments : 0)>();
+        matmul::wait_for_younger_copies<SlabA::kCopies + (loads_scales(parity) ? kFragments : 0)>();
       }
       slot();
       product<quadrant, parity, m>();
@@ -270,6 +276,7 @@ struct MxLoop {
     multiply_quadrant<1, parity>();
     multiply_quadrant<2, parity>();
     multiply_quadrant<3, parity>();
+    free_a = lines_a + stage_now;
     stage_now = stage_next;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_next[n];
@@ -278,9 +285,8 @@ struct MxLoop {
       for (int n = 0; n < kFragments; ++n) scales[0][n] = scales[1][n];
   }
 
-  // Starts the copies of the first slabs, from 1 up, and clears the sums. scales_a and scales_b have begun.
-  FLYDSL_DEVICE void begin(const matmul::Operand &operand_a, const matmul::Operand &operand_b,
-                           i32 slabs) {
+  // Starts the copies of the first of `slabs`, from 1 up, and clears the sums. scales_a and scales_b have begun.
+  FLYDSL_DEVICE void begin(const matmul::Operand &operand_a, const matmul::Operand &operand_b) {
     from_a.begin(operand_a, slabs, wave, lane);
     from_b.begin(operand_b, slabs, wave, lane);
     // What is computed above may use any register, also one that is loaded into below, as half of a pair that does not matter.
@@ -301,15 +307,16 @@ struct MxLoop {
     from_a.go_on();
     from_b.copy_all(lines_b);
     from_b.go_on();
-    from_a.copy_all(lines_a + Slab::kBytes);
+    from_a.copy_all(lines_a + SlabA::kBytes);
     from_a.go_on();
-    from_b.copy_all(lines_b + Slab::kBytes);
-    from_a.copy_all(lines_a + 2 * Slab::kBytes);
+    from_b.copy_all(lines_b + SlabB::kBytes);
+    from_a.copy_all(lines_a + 2 * SlabA::kBytes);
     matmul::clear_sums<kSums>();
   }
 
-  // The sums of the tile, after begin(). All waves have done with LDS afterwards.
-  FLYDSL_DEVICE void run(i32 slabs) {
+  // The sums of the tile, after begin().
+  FLYDSL_DEVICE void run() {
+    slabs = static_cast<i32>(in_scalar(static_cast<u32>(slabs)));
     from_a.settle();
     from_b.settle();
     scales_a.settle();
@@ -317,7 +324,7 @@ struct MxLoop {
     stage_now = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
-    wait_for_loads<3 * Slab::kCopies>();
+    matmul::wait_for_younger_copies<2 * SlabA::kCopies + SlabB::kCopies>();
     slot();
     each<3>([&](auto step) {
       each<kFragments>([&](auto n) {
@@ -326,20 +333,24 @@ struct MxLoop {
       });
     });
     barrier();
-    each<8>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
-    each<8>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
-    wait_for_reads<8>();
+    each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
+    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
+    wait_for_reads<4 * kHalfB>();
 #pragma unroll 1
     for (;;) {
       slab<0>();
+      free_b = lines_b;
       if (--slabs == 0) break;
       slab<1>();
+      free_b = lines_b + SlabB::kBytes;
       if (--slabs == 0) break;
     }
-    wait_for_reads<0>();
-    wait_for_copies();
+    // Reads and loads of what does not exist land in registers, too: nothing that stores compute may come before this.
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)"
+                 : "+s"(free_a), "+s"(free_b), "+s"(wave), "+v"(lane)
+                 :
+                 : "memory");
     slot();
-    barrier();
   }
 };
 

@@ -1,80 +1,111 @@
-// The instances for large matrices, K contiguous in both operands and in whole slabs: 256 x 256 of D a work-group
+// The instances for large matrices, K contiguous in both operands and in whole slabs: 256 rows and 256 or 128 columns of D a work-group
 // (mx_loop.hip.h). NOTES.md says what limits them.
 #pragma once
 
+#include "common/matmul/store_tile.hip.h"
 #include "scaled_gemm/mx_loop.hip.h"
 #include "scaled_gemm/output.hip.h"
-#include "scaled_gemm/sum_rows.hip.h"
 
 namespace flydsl::kernels {
 namespace scaled_gemm {
 
 constexpr u32 kTileRows = 256;
 
-// `whole`: all rows and columns of the tile exist.
-FLYDSL_DEVICE void store_tile(Arguments args, lds_ptr<char> memory, u32 batch, u32 first_row,
-                              u32 first_column, bool whole, u32 wave, u32 lane) {
-  const i32 row = static_cast<i32>(first_row + SumRows::first_row(wave, lane));
-  const i32 column = static_cast<i32>(first_column + SumRows::first_column(wave, lane));
-  // Where only a conversion is between sums and D: straight code.
-  if (FLYDSL_LIKELY(whole && !args->bias && args->d_stride_n == 1)) {
-    const i64 at = i64{batch} * args->d_stride_b + row * args->d_stride_m + column;
-    with_real(Real{args->d_dtype}, [&](auto of_type) FLYDSL_INLINED {
-      using Element = typename decltype(of_type)::type;
-      const global_ptr<char> to = (global_ptr<char>)args->d + at * kRealBytes<Element>;
-      const i64 row_bytes = args->d_stride_m * kRealBytes<Element>;
-      store_rows<4>(memory, wave, lane, [&](u32 rows_on, const float(&sums)[8]) FLYDSL_INLINED {
-        store_packed8<Element>(to + rows_on * row_bytes, sums);
+// Where a lane's sums go. Looked up while operands are under way, so that nothing waits for arguments after the last product.
+template <u32 columns>
+struct Destination {
+  using Rows = matmul::SumRows<kTileRows, columns>;
+  i32 row, column;  // the lane's first
+  Real type;
+  bool plain;           // the tile is whole, and only a conversion is between sums and D
+  global_ptr<char> to;  // if it is
+  i64 row_bytes;
+
+  FLYDSL_DEVICE Destination(Arguments args, i64 batch, u32 first_row, u32 first_column, bool whole,
+                            u32 wave, u32 lane)
+      : row(static_cast<i32>(first_row + Rows::lane_row(lane))),
+        column(static_cast<i32>(first_column + Rows::lane_column(wave, lane))),
+        type(Real{args->d_dtype}),
+        plain(whole && !args->bias && args->d_stride_n == 1) {
+    const i64 bytes = type == Real::fp32 ? 4 : 2;
+    to = (global_ptr<char>)args->d +
+         (batch * args->d_stride_b + row * args->d_stride_m + column) * bytes;
+    row_bytes = args->d_stride_m * bytes;
+    // Here, not where the compiler finds them needed: that may be where reads of the last slab are still to land.
+    asm volatile("" : "+v"(row), "+v"(column), "+v"(to));
+  }
+};
+
+template <class Loop, u32 columns>
+FLYDSL_DEVICE void store_tile(Arguments args, const Loop &loop, u32 batch,
+                              const Destination<columns> &at) {
+  const auto store_all = [&](auto take) FLYDSL_INLINED {
+    matmul::store_tile<kTileRows, columns>(loop.free_a, loop.free_b, loop.wave, loop.lane, take);
+  };
+  if (FLYDSL_UNLIKELY(!at.plain)) {
+    const i32 m = args->m, n = args->n;
+    store_all([&](const auto &rows) FLYDSL_INLINED {
+      rows.one_by_one([&](u32 rows_on, float(&sums)[8]) FLYDSL_INLINED {
+        const i32 row = at.row + static_cast<i32>(rows_on);
+        if (row < m && at.column < n) finish_row8(args, batch, row, at.column, n - at.column, sums);
       });
     });
     return;
   }
-  const i32 m = args->m, n = args->n;
-  store_rows<1>(memory, wave, lane, [&](u32 rows_on, float(&sums)[8]) FLYDSL_INLINED {
-    const i32 at = row + static_cast<i32>(rows_on);
-    if (at < m && column < n) finish_row8(args, batch, at, column, n - column, sums);
-  });
+  const auto store = [&](auto element) FLYDSL_INLINED {
+    store_all([&](const auto &rows) FLYDSL_INLINED {
+      rows.each_at_once([&](u32 rows_on, const float(&sums)[8]) FLYDSL_INLINED {
+        store_packed8<decltype(element)>(at.to + rows_on * at.row_bytes, sums);
+      });
+    });
+  };
+  // The usual one first: code that follows is fetched sooner than code that is jumped to.
+  if (FLYDSL_LIKELY(at.type == Real::bf16)) return store(bf16{});
+  if (at.type == Real::fp16) return store(fp16{});
+  store(fp32{});
 }
 
 // One tile. All waves have done with LDS before; afterwards this one has.
-template <class Loop>
+template <class Loop, u32 columns>
 FLYDSL_DEVICE void compute_tile(Arguments args, u32 number, lds_ptr<char> memory, u32 wave,
                                 u32 lane) {
   const Tile tile(number, args);
   const i64 batch = tile.batch;
-  const u32 row = tile.row * kTileRows, column = tile.column * kTileRows;
+  const u32 row = tile.row * kTileRows, column = tile.column * columns;
   const u32 m = static_cast<u32>(args->m), n = static_cast<u32>(args->n);
-  const auto of_tile = [](u32 all, u32 first) FLYDSL_INLINED {
-    return static_cast<i32>(all - first < kTileRows ? all - first : kTileRows);
+  const auto of_tile = [](u32 all, u32 first, u32 most) FLYDSL_INLINED {
+    return static_cast<i32>(all - first < most ? all - first : most);
   };
   const matmul::Operand a{
       (global_ptr<const char>)args->a + batch * args->a_stride_b + i64{row} * args->a_stride_m,
-      args->a_stride_m, of_tile(m, row)};
+      args->a_stride_m, of_tile(m, row, kTileRows)};
   const matmul::Operand b{
       (global_ptr<const char>)args->b + batch * args->b_stride_b + i64{column} * args->b_stride_n,
-      args->b_stride_n, of_tile(n, column)};
-  const i32 slabs = args->k / Loop::kSlabK, loads = (args->k + 255) / 256;
+      args->b_stride_n, of_tile(n, column, columns)};
+  const i32 loads = (args->k + 255) / 256;
   Loop loop(memory, wave, lane);
   loop.scales_a.begin((global_ptr<const char>)args->a_scale + batch * args->a_scale_stride_b,
                       static_cast<u32>(args->a_scale_stride_m), row + wave / 2 * 128, m, loads,
                       lane);
   loop.scales_b.begin((global_ptr<const char>)args->b_scale + batch * args->b_scale_stride_b,
-                      static_cast<u32>(args->b_scale_stride_n), column + wave % 2 * 128, n, loads,
-                      lane);
-  loop.begin(a, b, slabs);
-  loop.run(slabs);
-  store_tile(args, memory, tile.batch, row, column, a.rows == kTileRows && b.rows == kTileRows,
-             wave, lane);
+                      static_cast<u32>(args->b_scale_stride_n), column + wave % 2 * (columns / 2),
+                      n, loads, lane);
+  loop.slabs = args->k / Loop::kSlabK;
+  loop.begin(a, b);
+  const Destination<columns> destination(args, batch, row, column,
+                                         a.rows == kTileRows && b.rows == columns, wave, lane);
+  loop.run();
+  store_tile<Loop, columns>(args, loop, tile.batch, destination);
 }
 
 }  // namespace scaled_gemm
 
 // A work-group a compute unit; tiles go round.
-template <int format_a, int format_b, bool shuffled>
-FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &kernarg) {
+template <int format_a, int format_b, bool shuffled, int columns>
+FLYDSL_DEVICE void scaled_gemm_tiles(const flydsl_aot_scaled_gemm_kernarg &kernarg) {
   using namespace scaled_gemm;
-  using Loop = MxLoop<format_a, format_b, shuffled>;
-  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(16)));
+  using Loop = MxLoop<format_a, format_b, shuffled, columns>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   u32 number = __builtin_amdgcn_workgroup_id_x();
 #pragma unroll 1
@@ -83,9 +114,11 @@ FLYDSL_DEVICE void scaled_gemm_m256n256(const flydsl_aot_scaled_gemm_kernarg &ke
     const Arguments args = arguments_here(kernarg);
     const u32 here = computed_here(thread), wave = uniform(here / kWaveLanes),
               lane = here % kWaveLanes;
-    compute_tile<Loop>(args, number, (lds_ptr<char>)memory, wave, lane);
-    number += args->grid_x;
-    if (number >= args->tiles) break;
+    const u32 next = uniform_computed_here(number + args->grid_x);
+    const bool last = next >= args->tiles;
+    compute_tile<Loop, columns>(args, number, (lds_ptr<char>)memory, wave, lane);
+    if (last) break;
+    number = next;
     barrier();
   }
 }
