@@ -163,7 +163,7 @@ class NormRow {
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats x;
-        tile_.floats(rank_, v, count, x);
+        unpack_reals<Element>(tile_.vectors[v], x);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) {
           const float of = Tile::inside(rank_, v, i, count) ? x[i] - shift_ : 0.0f;
@@ -297,8 +297,8 @@ class NormRow {
                      count, biases);
 #pragma unroll
       for (u32 v = 0; v < kPart; ++v) {
-        Floats values;
-        tile_.floats(rank_, part + v, count, values);
+        Floats values;  // past the end they are not stored
+        unpack_reals<Element>(tile_.vectors[part + v], values);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) {
           values[i] = __builtin_fmaf((values[i] - shift_ - correction_) * rstd_,

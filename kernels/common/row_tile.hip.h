@@ -23,9 +23,9 @@ struct RowTile {
   static FLYDSL_DEVICE u32 index(u32 rank, u32 v, u32 i) {
     return kWide ? (v * kTeam + rank) * kOfVector + i : (v * kOfVector + i) * kTeam + rank;
   }
-  // Whether it is inside the row; of a wide tile the same for all i.
+  // Whether it is inside the row; of a wide tile the same for all i, which the compiler is not told elsewhere.
   static FLYDSL_DEVICE bool inside(u32 rank, u32 v, u32 i, u32 count) {
-    return index(rank, v, i) < count;
+    return index(rank, v, kWide ? 0 : i) < count;
   }
 
   // Whether the thread has any element of the row.
