@@ -50,6 +50,7 @@ const std::vector<ProblemLine> &operator_problems() {
       {"layer_norm", "layer_norm", {"x=30x500", "weight=500", "bias=500"}, {"mean", "rstd"}, 1},
       {"topk", "topk", {"x=20x1000", "k=8"}, {}, 1},
       {"topk_in_parts", "topk", {"x=2x100000", "k=200"}, {}, 2},
+      {"topk_softmax", "topk_softmax", {"x=30x128", "k=8"}, {}, 1},
   };
   return lines;
 }
