@@ -10,6 +10,7 @@
 #include "src/archive/reader.h"
 #include "src/device/runtime.h"
 #include "src/module/cache.h"
+#include "v2src/recent_calls.h"
 
 // Members are destroyed in reverse order: the cache unloads its modules while runtime and archive
 // are still there.
@@ -18,6 +19,7 @@ struct flydsl_aot_handle {
   std::unique_ptr<flydsl::device::Runtime> runtime;  // null for DEVICE_NONE
   std::unique_ptr<flydsl::archive::Archive> archive;
   std::unique_ptr<flydsl::module::ModuleCache> modules;  // null for DEVICE_NONE
+  std::unique_ptr<flydsl::RecentCalls> recent_calls;     // null for DEVICE_NONE
   std::string device_name;
   std::string target_id;
   std::string arch;

@@ -94,22 +94,18 @@ Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
 Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
                      void *stream) {
   stream_ = stream;
-  int device = 0;
-  FLYDSL_RETURN_IF_ERROR(handle_->runtime->stream_device(stream, &device));
-  FLYDSL_RETURN_IF_ERROR(scope_.enter(device));
-  return load(handle_, device, problem, contract, stream, &entry_, &kernel_);
+  contract_ = contract;
+  FLYDSL_RETURN_IF_ERROR(handle_->runtime->stream_device(stream, &device_));
+  FLYDSL_RETURN_IF_ERROR(scope_.enter(device_));
+  return load(handle_, device_, problem, contract, stream, &entry_, &kernel_);
 }
 
 Status Launch::run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const {
   const archive::Entry &kernel = entry();
   device::LaunchShape shape{{tiles.grid_x, tiles.grid_y, 1}, {}, kernel.lds_dynamic_bytes};
   std::copy_n(kernel.block, 3, shape.block);
-  const Status status =
-      handle_->runtime->launch(kernel_.function(), shape, stream_, kernarg, kernarg_bytes);
-  const char *name = handle_->archive->string(kernel.name);
-  FLYDSL_LOG(Debug, "launch %s, grid %u x %u", name, tiles.grid_x, tiles.grid_y);
-  return status.ok() ? status
-                     : error(status.code(), "kernel '%s': %s", name, status.message().c_str());
+  RecentCalls::note(device_, entry_, contract_, shape, kernarg, kernarg_bytes);
+  return launch_kernel(handle_, entry_, kernel_.function(), shape, stream_, kernarg, kernarg_bytes);
 }
 
 }  // namespace flydsl

@@ -66,15 +66,39 @@ Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Pr
   return explain_candidates(handle, problem.key, *target, callback, user);
 }
 
-// What every call of an operator does: `launch`(handle, problem, stream), if there is something to compute.
+// The long way of a call: `launch`(handle, problem, stream), if there is something to compute. `op`: null, or what it is recorded under.
+// (A function of its own, so that a repeated call does not make room for params and problem.)
 template <class Problem, class Params, class Prepare, class LaunchProblem>
-Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
-                    LaunchProblem launch, void *stream) {
+__attribute__((noinline)) Status call_anew(flydsl_aot_handle *handle, const Params *caller,
+                                           Prepare prepare, LaunchProblem launch, void *stream,
+                                           const void *op) {
   Params params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-  return problem.empty ? Status() : launch(handle, problem, stream);
+  if (problem.empty) return {};
+  if (!op) return launch(handle, problem, stream);
+  RecentCalls::Recording recording(handle->recent_calls.get(), op, caller, caller->struct_size);
+  const Status status = launch(handle, problem, stream);
+  if (status.ok()) recording.keep();
+  return status;
+}
+
+// What every call of an operator does.
+template <class Problem, class Params, class Prepare, class LaunchProblem>
+Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
+                    LaunchProblem launch, void *stream) {
+  // Something of which each operator has one, to tell them apart.
+  static constexpr char kOperator = 0;
+  const uint32_t params_bytes = caller ? caller->struct_size : 0;
+  const bool known = handle && handle->recent_calls && params_bytes >= sizeof params_bytes &&
+                     params_bytes <= kMaxStructBytes && require_runtime(handle).ok();
+  Status status;
+  if (known &&
+      handle->recent_calls->repeat(handle, &kOperator, caller, params_bytes, stream, &status))
+    return status;
+  return call_anew<Problem, Params>(handle, caller, prepare, launch, stream,
+                                    known ? &kOperator : nullptr);
 }
 
 // Loads the problem's kernel on the current device.
@@ -123,6 +147,8 @@ class Launch {
   flydsl_aot_handle *handle_;
   device::DeviceScope scope_;
   device::HipStream stream_ = nullptr;
+  module::KernargContract contract_{};
+  int device_ = 0;
   module::ModuleCache::Use kernel_;
   uint32_t entry_ = 0;
 };

@@ -125,8 +125,11 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
                                      : open_without_device(options, handle.get()));
   FLYDSL_RETURN_IF_ERROR(archive::find_archive(handle->arch, options.archive_path,
                                                FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive));
-  if (with_device)
-    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive, options.max_loaded_kernels);
+  if (with_device) {
+    handle->recent_calls = std::make_unique<RecentCalls>();
+    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive,
+                                                            options.max_loaded_kernels);
+  }
   *out = handle.release();
   return {};
 }

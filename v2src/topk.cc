@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "flydsl_aot_generated/topk_kernarg.h"
 #include "v2src/attention_check.h"
@@ -150,7 +149,8 @@ Status find_rows(const Params &params, int axis, Rows *rows) {
   struct Axis {
     int64_t size, x, values, indices;
   };
-  std::vector<Axis> axes;
+  Axis axes[FLYDSL_AOT_MAX_RANK];
+  size_t count = 0;
   for (int i = 0; i < params.x.rank; ++i) {
     if (i == axis || params.x.sizes[i] == 1) continue;
     const Axis next = {params.x.sizes[i], params.x.strides[i], params.values.strides[i],
@@ -159,24 +159,25 @@ Status find_rows(const Params &params, int axis, Rows *rows) {
       int64_t span = 0;
       return !__builtin_mul_overflow(inner, next.size, &span) && outer == span;
     };
-    if (!axes.empty() && continues(axes.back().x, next.x) &&
-        continues(axes.back().values, next.values) && continues(axes.back().indices, next.indices))
-      axes.back() = {axes.back().size * next.size, next.x, next.values, next.indices};
+    Axis *last = count > 0 ? &axes[count - 1] : nullptr;
+    if (last && continues(last->x, next.x) && continues(last->values, next.values) &&
+        continues(last->indices, next.indices))
+      *last = {last->size * next.size, next.x, next.values, next.indices};
     else
-      axes.push_back(next);
+      axes[count++] = next;
     if (__builtin_mul_overflow(rows->count, static_cast<uint64_t>(next.size), &rows->count))
       return error(FLYDSL_AOT_UNSUPPORTED_SIZE, "x has more than 2^64 rows");
   }
-  rows->axes = static_cast<uint32_t>(axes.size());
+  rows->axes = static_cast<uint32_t>(count);
   if (rows->count == 0) return {};
-  if (axes.size() > kMaxAxes || (axes.size() > 1 && rows->count >= uint64_t{1} << 32)) {
+  if (count > kMaxAxes || (count > 1 && rows->count >= uint64_t{1} << 32)) {
     return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
                  "x, values and indices have %llu rows along %zu axes that are not one in memory; "
                  "at most 3, or with more than one fewer than 2^32 rows",
-                 static_cast<unsigned long long>(rows->count), axes.size());
+                 static_cast<unsigned long long>(rows->count), count);
   }
-  const size_t first = kMaxAxes - axes.size();
-  for (size_t i = 0; i < axes.size(); ++i) {
+  const size_t first = kMaxAxes - count;
+  for (size_t i = 0; i < count; ++i) {
     rows->size[first + i] = axes[i].size;
     rows->x[first + i] = axes[i].x;
     rows->values[first + i] = axes[i].values;

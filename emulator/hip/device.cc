@@ -1,8 +1,12 @@
 #include "emulator/hip/device.h"
 
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "emulator/engine/environment.h"
 #include "emulator/hip/api_call.h"
@@ -43,22 +47,43 @@ bool read_number(const char *variable, unsigned long largest, unsigned long *val
   return true;
 }
 
+// Of FLYDSL_EMU_ARCH, names with commas: that of the first device, of the second, ...; the last is that of the rest, too.
+std::vector<const DeviceModel *> asked_models(std::string *error) {
+  const char *value = std::getenv("FLYDSL_EMU_ARCH");
+  std::string rest = value != nullptr && *value != 0 ? value : kModels[0].arch;
+  std::vector<const DeviceModel *> models;
+  for (bool more = true; more;) {
+    const size_t comma = rest.find(',');
+    const std::string arch = rest.substr(0, comma);
+    more = comma != std::string::npos;
+    rest = more ? rest.substr(comma + 1) : std::string();
+    const DeviceModel *model = nullptr;
+    for (const DeviceModel &candidate : kModels)
+      if (arch == candidate.arch) model = &candidate;
+    if (model == nullptr) {
+      *error = std::string("FLYDSL_EMU_ARCH=") + (value != nullptr ? value : "") +
+               ": expected gfx950, gfx942 or gfx90a, or several with commas";
+      return {};
+    }
+    models.push_back(model);
+  }
+  return models;
+}
+
 DeviceTable make_table() {
   complain_of_unknown_variables();
   DeviceTable table;
-  const char *arch = std::getenv("FLYDSL_EMU_ARCH");
-  if (arch == nullptr || *arch == 0) arch = kModels[0].arch;
-  const DeviceModel *model = nullptr;
-  for (const DeviceModel &candidate : kModels) {
-    if (std::strcmp(candidate.arch, arch) == 0) model = &candidate;
-  }
+  const std::vector<const DeviceModel *> models = asked_models(&table.error);
   unsigned long count = 1, memory_mib = 0, compute_units = 0;
-  if (model == nullptr) {
-    table.error = std::string("FLYDSL_EMU_ARCH=") + arch + ": expected gfx950, gfx942 or gfx90a";
+  // A smaller device may be asked for, so it is at most the smallest of them.
+  int most_units = INT_MAX;
+  for (const DeviceModel *model : models) most_units = std::min(most_units, model->compute_units);
+  if (models.empty()) {
+    // The error says why.
   } else if (read_number("FLYDSL_EMU_DEVICES", kMostDevices, &count, &table.error) &&
              read_number("FLYDSL_EMU_MEMORY_MIB", 1ul << 30, &memory_mib, &table.error) &&
              read_number("FLYDSL_EMU_COMPUTE_UNITS",
-                         static_cast<unsigned long>(model->compute_units), &compute_units,
+                         static_cast<unsigned long>(most_units), &compute_units,
                          &table.error) &&
              count == 0) {
     table.error = "FLYDSL_EMU_DEVICES=0";
@@ -68,6 +93,7 @@ DeviceTable make_table() {
     return table;
   }
   for (unsigned long i = 0; i < count; ++i) {
+    const DeviceModel *model = models[std::min<size_t>(i, models.size() - 1)];
     auto device = std::make_unique<Device>();
     device->ordinal = static_cast<int>(i);
     device->model = model;

@@ -170,6 +170,13 @@ Status Archive::split_index(const std::vector<unsigned char> &index) {
   return {};
 }
 
+bool Archive::string_is(uint32_t offset, std::string_view text) const {
+  // Also of offsets that were not checked yet: their text and its NUL must lie inside.
+  return offset < strings_.size() && text.size() < strings_.size() - offset &&
+         std::memcmp(strings_.data() + offset, text.data(), text.size()) == 0 &&
+         strings_[offset + text.size()] == '\0';
+}
+
 bool Archive::valid_string(uint32_t offset) const {
   if (offset >= strings_.size()) return false;
   const size_t room = strings_.size() - offset;
@@ -286,8 +293,7 @@ const Slot *Archive::find_slot(std::string_view op, uint64_t functional_key) con
   for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & mask) {
     const Slot &slot = slots_[at];
     if (slot.candidate_count == 0) return nullptr;
-    if (slot.functional_key == functional_key && valid_string(slot.op) && op == string(slot.op))
-      return &slot;
+    if (slot.functional_key == functional_key && string_is(slot.op, op)) return &slot;
   }
   return nullptr;
 }

@@ -56,6 +56,7 @@ class Archive {
   Status check_slots() const;
   Status check_slot(uint32_t index) const;
   bool valid_string(uint32_t offset) const;
+  bool string_is(uint32_t offset, std::string_view text) const;
   const Slot *find_slot(std::string_view op, uint64_t functional_key) const;
   __attribute__((format(printf, 2, 3))) Status corrupt(const char *format, ...) const;
 

@@ -1,31 +1,17 @@
 // Every device function that a call, a query or a prefetch uses fails in turn, for every operator: the status is that failure's own, the
 // message names function and code, nothing is written unless kernels were launched before, the caller's device and the runtime's
 // sticky error are as before, and the same handle then gives the right bits. (Public reports: B54.)
-#include <gtest/gtest.h>
-
 #include <functional>
 
 #include "flydsl_aot_generated/abi.h"
 #include "test/src/archive/archive_fixture.h"
-#include "test/support/hip_between.h"
+#include "test/support/between_handle.h"
 #include "test/support/operator_problems.h"
 
 namespace flydsl::test {
 namespace {
 
 const char *const kEmulator = FLYDSL_EMULATOR_LIBRARY;
-
-flydsl_aot_handle *open_between(const char *archive_path = nullptr) {
-  flydsl_aot_open_options options{};
-  options.struct_size = sizeof options;
-  options.device = FLYDSL_AOT_DEVICE_HIP;
-  options.device_library = HIP_BETWEEN;
-  options.archive_path = archive_path;
-  flydsl_aot_handle *handle = nullptr;
-  EXPECT_EQ(flydsl_aot_open(&options, &handle), FLYDSL_AOT_OK) << flydsl_aot_last_error();
-  return handle;
-}
-using Handle = std::unique_ptr<flydsl_aot_handle, decltype(&flydsl_aot_close)>;
 
 // What a failure of `call` with HIP's `code` must be told as.
 flydsl_aot_status expected_status(HipCall call, int code) {
@@ -63,12 +49,23 @@ class Failures : public ::testing::TestWithParam<ProblemLine> {
 
   using Entry = std::function<flydsl_aot_status(flydsl_aot_handle *)>;
 
-  // The calls of each device function that `entry` makes on a new handle, or on one whose kernels are loaded.
-  std::vector<int> calls_of(const Entry &entry, bool warm) {
-    const Handle handle(open_between(), flydsl_aot_close);
-    if (warm) {
+  // What was done on a handle before.
+  enum Before { kNothing, kPrefetch, kTheSameCall };
+  Handle open_after(Before before) {
+    Handle handle = open_between();
+    if (before == kPrefetch) {
       EXPECT_EQ(problem_->prefetch(handle.get()), FLYDSL_AOT_OK);
+    } else if (before == kTheSameCall) {
+      EXPECT_EQ(problem_->launch(handle.get()), FLYDSL_AOT_OK);
     }
+    (void)problem_->results();
+    problem_->poison();
+    return handle;
+  }
+
+  // The calls of each device function that `entry` makes on a new handle.
+  std::vector<int> calls_of(const Entry &entry, Before before) {
+    const Handle handle = open_after(before);
     between_->reset();
     EXPECT_EQ(entry(handle.get()), FLYDSL_AOT_OK) << flydsl_aot_last_error();
     std::vector<int> calls(between_->calls, between_->calls + kHipCalls);
@@ -77,13 +74,10 @@ class Failures : public ::testing::TestWithParam<ProblemLine> {
     return calls;
   }
 
-  void expect_told(const Entry &entry, bool warm, HipCall call, int number, int code) {
+  void expect_told(const Entry &entry, Before before, HipCall call, int number, int code) {
     SCOPED_TRACE(std::string(between_->name(call)) + " number " + std::to_string(number) +
-                 " fails with " + std::to_string(code) + (warm ? ", kernels loaded" : ""));
-    const Handle handle(open_between(), flydsl_aot_close);
-    if (warm) {
-      ASSERT_EQ(problem_->prefetch(handle.get()), FLYDSL_AOT_OK);
-    }
+                 " fails with " + std::to_string(code) + ", after " + std::to_string(before));
+    const Handle handle = open_after(before);
     between_->fail(call, number, code);
     EXPECT_EQ(entry(handle.get()), expected_status(call, code)) << flydsl_aot_last_error();
     const std::string message = flydsl_aot_last_error();
@@ -125,15 +119,15 @@ TEST_P(Failures, OfEveryFunctionAreTold) {
       {"query", [&](flydsl_aot_handle *handle) { return problem_->query(handle); }}};
   for (const auto &[name, entry] : entries) {
     SCOPED_TRACE(name);
-    for (const bool warm : {false, true}) {
-      const std::vector<int> calls = calls_of(entry, warm);
+    for (const Before before : {kNothing, kPrefetch, kTheSameCall}) {
+      const std::vector<int> calls = calls_of(entry, before);
       EXPECT_EQ(calls[kModuleLaunchKernel], name == std::string("call") ? GetParam().launches : 0);
       EXPECT_EQ(calls[kMalloc] + calls[kFree] + calls[kMemcpy] + calls[kDeviceSynchronize], 0)
           << "a hidden allocation, copy or wait";
       for (int call = 0; call < kHipCalls; ++call)
         for (int number = 1; number <= calls[call]; ++number)
           for (const int code : codes_of(static_cast<HipCall>(call), number))
-            expect_told(entry, warm, static_cast<HipCall>(call), number, code);
+            expect_told(entry, before, static_cast<HipCall>(call), number, code);
     }
   }
 }
@@ -147,7 +141,7 @@ TEST_P(Failures, KernelMissing) {
   spec.abi_id = FLYDSL_AOT_GENERATED_ABI_ID;
   spec.library_version = FLYDSL_AOT_VERSION;
   write_bytes(path, build_or_die(spec));
-  const Handle handle(open_between(folder.path().c_str()), flydsl_aot_close);
+  const Handle handle = open_between(folder.path().c_str());
   for (const flydsl_aot_status status :
        {problem_->launch(handle.get()), problem_->prefetch(handle.get()),
         problem_->query(handle.get())}) {
@@ -175,7 +169,7 @@ TEST_P(Failures, KernelDamaged) {
   file.seekg(frames).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   ASSERT_TRUE(file.good());
 
-  const Handle handle(open_between(path.c_str()), flydsl_aot_close);
+  const Handle handle = open_between(path.c_str());
   const std::vector<char> zeros(bytes.size());
   file.seekp(frames).write(zeros.data(), static_cast<std::streamsize>(zeros.size())).flush();
   EXPECT_EQ(problem_->query(handle.get()), FLYDSL_AOT_OK) << "a query reads no code object";
@@ -193,7 +187,7 @@ TEST_P(Failures, KernelDamaged) {
 
 TEST_P(Failures, Workspace) {
   if (problem_->workspace_bytes() == 0) GTEST_SKIP() << "needs none";
-  const Handle handle(open_between(), flydsl_aot_close);
+  const Handle handle = open_between();
   // The caller could not allocate it, and goes on without.
   void *none = this;
   between_->fail(kMalloc, 1, 2);

@@ -60,6 +60,10 @@ int pass_on(Arguments... arguments) {
   static auto *const target = reinterpret_cast<int (*)(Arguments...)>(symbol(kNames[call]));
   HipBetween &between = state();
   const int number = ++between.calls[call];
+  if (between.over) {
+    std::fprintf(stderr, "%s was called after the program had ended\n", kNames[call]);
+    std::abort();
+  }
   if (between.nth != 0 && between.failing == call && between.nth == number)
     return sticky_error = between.code;
   return target ? target(arguments...) : 100;

@@ -35,6 +35,8 @@ struct HipBetween {
   // The nth call of `failing` from the reset on, from 1, returns `code` without reaching the target; 0: none does.
   std::atomic<int> failing, nth, code;
 
+  std::atomic<bool> over;  // a call from here on ends the process with a message
+
   const char *(*name)(int call);
   int (*peek_at_last_error)();  // the calling thread's, of injected failures
   void reset() {

@@ -1,0 +1,90 @@
+"""What a call costs the host, of every operator: instructions from the C function to the device's launch function of a call that was
+made before, to the byte (callgrind counts them; what the device library does itself is left out), and the processor time of a first use."""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["CALL_COST"]
+VALGRIND = os.environ["VALGRIND"]
+# A call that was made before, whose kernels are loaded, has at most so many instructions in this library and libc until its first
+# launch and after it; each further launch of the call may add so many.
+MOST_INSTRUCTIONS = 1500
+MOST_A_FURTHER_LAUNCH = 350
+MOST_FIRST_US = 1000
+FORBIDDEN = re.compile(r"^(malloc|calloc|realloc|free|memalign|aligned_alloc|posix_memalign|_int_malloc|_int_free|mmap|brk|"
+                       r"_Zn[wa]\w*|_Zd[la]\w*|operator (new|delete).*|pthread_(mutex|rwlock|cond|spin)\w*|__lll_lock\w*|syscall|getenv)(@.*)?$")
+
+
+def problems():
+    text = subprocess.run([PROGRAM, "list"], check=True, capture_output=True, text=True).stdout
+    return {name: (op, int(launches)) for name, op, launches in (line.split() for line in text.splitlines())}
+
+
+def read_dump(path):
+    """Trigger, {function: own instructions}, system calls of one callgrind dump."""
+    names, own, functions, system_calls, trigger = {}, True, {}, 0, None
+    function = None
+    for line in path.read_text().splitlines():
+        if line.startswith("desc: Trigger: Client Request: "):
+            trigger = line.rsplit(" ", 1)[1]
+        elif match := re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line):
+            kind, number, name = match.groups()
+            if name:
+                names[number] = name
+            if kind == "fn":
+                function = number
+        elif line.startswith("calls="):
+            own = False  # the next line is the callee's
+        elif re.match(r"[+\-*\d]", line):
+            if own:
+                costs = [int(cost) for cost in line.split()[1:]]
+                functions[function] = functions.get(function, 0) + costs[0]
+                system_calls += costs[1] if len(costs) > 1 else 0
+            own = True
+    return trigger, {names[number]: count for number, count in functions.items() if count}, system_calls
+
+
+class CallCostTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.problems = problems()
+        cls.folder = tempfile.TemporaryDirectory()
+        toggles = [f"--toggle-collect={op}" for op in sorted({"flydsl_aot_" + op for op, _ in cls.problems.values()})]
+        subprocess.run([VALGRIND, "--tool=callgrind", "--quiet", f"--callgrind-out-file={cls.folder.name}/out", "--collect-systime=yes",
+                        "--toggle-collect=hip*", *toggles, PROGRAM, "warm"], check=True)
+        dumps = [read_dump(path) for path in pathlib.Path(cls.folder.name).glob("out.*")]
+        cls.dumps = {trigger: (functions, system_calls) for trigger, functions, system_calls in dumps if trigger}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_a_call_of_loaded_kernels(self):
+        self.assertEqual(set(self.dumps), set(self.problems))
+        for name, (op, launches) in self.problems.items():
+            functions, system_calls = self.dumps[name]
+            count = sum(functions.values())
+            largest = ", ".join(f"{function} {own}" for function, own in sorted(functions.items(), key=lambda item: -item[1])[:6])
+            print(f"{name}: {count} instructions, {launches} launches ({largest})")
+            with self.subTest(name):
+                self.assertIn("flydsl_aot_" + op, functions)
+                self.assertLessEqual(count, MOST_INSTRUCTIONS + MOST_A_FURTHER_LAUNCH * (launches - 1))
+                self.assertEqual(system_calls, 0)
+                self.assertEqual([function for function in functions if FORBIDDEN.match(function)], [])
+
+    def test_a_first_use(self):
+        text = subprocess.run([PROGRAM, "first"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(len(text.splitlines()), len(self.problems))
+        for line in text.splitlines():
+            name, loads, microseconds = line.split()
+            print(f"{name}: {loads} kernels, {microseconds} us of processor time")
+            with self.subTest(name):
+                self.assertEqual(int(loads), self.problems[name][1])
+                self.assertLess(float(microseconds), MOST_FIRST_US * int(loads))
+
+
+if __name__ == "__main__":
+    unittest.main()

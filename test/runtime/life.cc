@@ -1,0 +1,222 @@
+// One life of a process that holds the library: run by life_test.py, which says how and looks at what is left.
+//   life HOW LIBRARY [LIBRARY]
+// The device library is hip_between. Exit status 7: as it should be. Creating a file ends the process.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "flydsl_aot/flydsl_aot.h"
+#include "test/support/hip_between.h"
+
+// The library's own calls come here: nothing of it may make a file.
+extern "C" __attribute__((visibility("default"))) int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (flags & O_CREAT) {
+    std::fprintf(stderr, "%s is created\n", path);
+    std::_Exit(70);
+  }
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+namespace flydsl::test {
+namespace {
+
+constexpr int kRight = 7;
+
+[[noreturn]] void fail(const char *what, const char *detail) {
+  std::fprintf(stderr, "%s: %s\n", what, detail ? detail : "?");
+  std::_Exit(1);
+}
+
+// The library by name, as a program that does not link it has it.
+struct Library {
+  explicit Library(const char *path) : loaded(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    if (!loaded) fail("dlopen", dlerror());
+    find("flydsl_aot_open", &open);
+    find("flydsl_aot_close", &close);
+    find("flydsl_aot_last_error", &last_error);
+    find("flydsl_aot_gemm", &gemm);
+    find("flydsl_aot_device_malloc", &malloc);
+    find("flydsl_aot_device_free", &free);
+    find("flydsl_aot_device_synchronize", &synchronize);
+  }
+  template <typename Function>
+  void find(const char *name, Function *function) {
+    *function = reinterpret_cast<Function>(dlsym(loaded, name));
+    if (!*function) fail("dlsym", name);
+  }
+
+  flydsl_aot_handle *open_device() const {
+    flydsl_aot_open_options options{};
+    options.struct_size = sizeof options;
+    options.device = FLYDSL_AOT_DEVICE_HIP;
+    options.device_library = HIP_BETWEEN;
+    flydsl_aot_handle *handle = nullptr;
+    if (open(&options, &handle) != FLYDSL_AOT_OK) fail("open", last_error());
+    return handle;
+  }
+
+  void *loaded;
+  decltype(&flydsl_aot_open) open;
+  decltype(&flydsl_aot_close) close;
+  decltype(&flydsl_aot_last_error) last_error;
+  decltype(&flydsl_aot_gemm) gemm;
+  decltype(&flydsl_aot_device_malloc) malloc;
+  decltype(&flydsl_aot_device_free) free;
+  decltype(&flydsl_aot_device_synchronize) synchronize;
+};
+
+// A product with memory of its own.
+class Work {
+ public:
+  explicit Work(const Library &library) : library_(library), handle_(library.open_device()) {
+    params_.struct_size = sizeof params_;
+    params_.alpha = 1;
+    for (flydsl_aot_tensor *tensor : {&params_.a, &params_.b, &params_.d}) {
+      void *data = nullptr;
+      if (library.malloc(handle_, 64 * 64 * 2, &data) != FLYDSL_AOT_OK)
+        fail("malloc", library.last_error());
+      *tensor = {data, FLYDSL_AOT_BF16, 2, {64, 64}, {64, 1}};
+    }
+  }
+  void launch() const {
+    if (library_.gemm(handle_, &params_, nullptr) != FLYDSL_AOT_OK)
+      fail("gemm", library_.last_error());
+  }
+  void refused() const {
+    flydsl_aot_gemm_params wrong = params_;
+    wrong.a.rank = 7;
+    if (library_.gemm(handle_, &wrong, nullptr) == FLYDSL_AOT_OK) fail("gemm", "not refused");
+  }
+  void finish() {
+    if (library_.synchronize(handle_) != FLYDSL_AOT_OK) fail("synchronize", library_.last_error());
+    for (flydsl_aot_tensor *tensor : {&params_.a, &params_.b, &params_.d})
+      library_.free(handle_, tensor->data);
+    library_.close(handle_);
+  }
+
+ private:
+  const Library &library_;
+  flydsl_aot_handle *handle_;
+  flydsl_aot_gemm_params params_{};
+};
+
+HipBetween &between() {
+  static auto *const get = reinterpret_cast<HipBetween *(*)()>(
+      dlsym(dlopen(HIP_BETWEEN, RTLD_NOW | RTLD_LOCAL), "hip_between"));
+  if (!get) fail("hip_between", dlerror());
+  return *get();
+}
+void nothing_more() {
+  between().over = true;
+}
+
+const Work *at_exit = nullptr;
+
+int reload(const char *path) {
+  size_t before = 0;
+  for (int turn = 0; turn < 120; ++turn) {
+    if (turn == 20) before = mallinfo2().uordblks;
+    const Library library(path);
+    Work work(library);
+    work.launch();
+    work.refused();
+    std::thread([&] { work.refused(); }).join();
+    work.finish();
+    if (dlclose(library.loaded) != 0) fail("dlclose", dlerror());
+    if (dlopen(path, RTLD_NOW | RTLD_NOLOAD)) fail("dlclose", "still loaded");
+  }
+  const size_t after = mallinfo2().uordblks;
+  // The loader and the C library keep a little of their own.
+  if (after > before + 4096) fail("leak", std::to_string(after - before).c_str());
+  return kRight;
+}
+
+int signals(const char *path) {
+  struct sigaction before[64] = {}, now{};
+  sigset_t blocked, blocked_now;
+  for (int number = 1; number < 64; ++number) sigaction(number, nullptr, &before[number]);
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  const Library library(path);
+  Work work(library);
+  work.launch();
+  work.refused();
+  const auto compare = [&] {
+    for (int number = 1; number < 64; ++number) {
+      sigaction(number, nullptr, &now);
+      if (now.sa_handler != before[number].sa_handler || now.sa_flags != before[number].sa_flags)
+        fail("signal", strsignal(number));
+    }
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked_now);
+    if (std::memcmp(&blocked, &blocked_now, sizeof blocked) != 0) fail("signals", "blocked");
+  };
+  compare();
+  work.finish();
+  compare();
+  return kRight;
+}
+
+int two_copies(const char *path, const char *other_path) {
+  const Library one(path), other(other_path);
+  if (one.loaded == other.loaded || one.gemm == other.gemm) fail("copies", "are one");
+  Work of_one(one), of_other(other);
+  of_one.launch();
+  of_other.launch();
+  of_one.refused();
+  if (!*one.last_error() || *other.last_error()) fail("copies", "share the last error");
+  of_one.finish();
+  dlclose(one.loaded);
+  of_other.launch();
+  of_other.finish();
+  return kRight;
+}
+
+int live(const std::string &how, const char *path, const char *other_path) {
+  if (how == "reload") return reload(path);
+  if (how == "signals") return signals(path);
+  if (how == "two_copies") return two_copies(path, other_path);
+  if (how == "from_root" && chdir("/") != 0) fail("chdir", path);
+
+  static const Library library(path);
+  if (how == "moved" && chdir("/") != 0) fail("chdir", path);
+  static Work work(library);
+  work.launch();
+  if (how == "exit_in_thread") {
+    std::thread([] {
+      usleep(2000);
+      std::exit(kRight);
+    }).detach();
+    for (;;) work.launch();
+  }
+  if (how == "closed") {
+    work.finish();
+    dlclose(library.loaded);
+  }
+  // The last handler that runs; those of libraries follow.
+  std::atexit(nothing_more);
+  if (how == "call_at_exit") {
+    at_exit = &work;
+    std::atexit([] { at_exit->launch(); });
+  }
+  return kRight;
+}
+
+}  // namespace
+}  // namespace flydsl::test
+
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  return flydsl::test::live(argv[1], argv[2], argc > 3 ? argv[3] : nullptr);
+}
