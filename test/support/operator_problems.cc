@@ -59,7 +59,6 @@ const std::vector<ProblemLine> &operator_problems() {
        {"dx", "dweight", "dbias"},
        2},
       {"topk", "topk", {"x=20x1000", "k=8"}, {}, 1},
-      {"topk_softmax", "topk_softmax", {"x=20x128", "k=8"}, {}, 1},
       {"topk_in_parts", "topk", {"x=2x100000", "k=200"}, {}, 2},
       {"topk_softmax", "topk_softmax", {"x=30x128", "k=8"}, {}, 1},
   };
