@@ -2,9 +2,9 @@
 // (scaled_gemm/mx_loop.hip.h). A work-group computes one tile after the other.
 #pragma once
 
+#include "common/matmul/store_tile.hip.h"
 #include "grouped_gemm/store.hip.h"
 #include "scaled_gemm/mx_loop.hip.h"
-#include "scaled_gemm/sum_rows.hip.h"
 
 namespace flydsl::kernels::grouped {
 
@@ -38,16 +38,21 @@ FLYDSL_DEVICE MxSide mx_side_b(const Tile &tile) {
           args->b_stride_n, static_cast<u32>(args->b_scale_stride_n), args->n - tile.n};
 }
 
-template <bool shuffled>
-FLYDSL_DEVICE void store_mx_tile(const Tile &tile, lds_ptr<char> memory, u32 wave, u32 lane) {
-  using Rows = scaled_gemm::SumRows;
-  const DestinationOf<shuffled> to(tile, static_cast<i32>(Rows::first_row(wave, lane)),
-                                   static_cast<i32>(Rows::first_column(wave, lane)));
-  const auto store = [&](auto store)
-                         FLYDSL_INLINED { scaled_gemm::store_rows<4>(memory, wave, lane, store); };
+// After the loop has run: the lane's number is the loop's, which nothing takes before the last reads have landed.
+template <bool shuffled, class Loop>
+FLYDSL_DEVICE void store_mx_tile(const Tile &tile, const Loop &loop) {
+  using Rows = matmul::SumRows<kMxTile, kMxTile>;
+  const DestinationOf<shuffled> to(tile, static_cast<i32>(Rows::lane_row(loop.lane)),
+                                   static_cast<i32>(Rows::lane_column(loop.wave, loop.lane)));
+  const auto all = [&](auto take) FLYDSL_INLINED {
+    matmul::store_tile<kMxTile, kMxTile>(loop.free_a, loop.free_b, loop.wave, loop.lane, take);
+  };
+  const auto store = [&](auto store) FLYDSL_INLINED {
+    all([&](const auto &rows) FLYDSL_INLINED { rows.each_at_once(store); });
+  };
   if (FLYDSL_UNLIKELY(!to.is_plain)) {
-    scaled_gemm::store_rows<1>(memory, wave, lane, [&](u32 row, float(&sums)[8]) FLYDSL_INLINED {
-      to.store_any(row, sums);
+    all([&](const auto &rows) FLYDSL_INLINED {
+      rows.one_by_one([&](u32 row, float(&sums)[8]) FLYDSL_INLINED { to.store_any(row, sums); });
     });
   } else if (to.dtype == Real::bf16) {
     store([&](u32 row, const float(&sums)[8])
@@ -62,8 +67,8 @@ FLYDSL_DEVICE void store_mx_tile(const Tile &tile, lds_ptr<char> memory, u32 wav
 
 template <int format_a, int format_b, bool shuffled>
 FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
-  using Loop = scaled_gemm::MxLoop<format_a, format_b, shuffled>;
-  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(16)));
+  using Loop = scaled_gemm::MxLoop<format_a, format_b, shuffled, kMxTile>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   Tiles<kMxTile, kMxTile, shuffled ? kShuffledRows : 1> tiles(thread % kWaveLanes);
   if (!tiles.more()) return;
@@ -73,16 +78,17 @@ FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &
     // Made of the lane's number anew for each tile: nothing has to be kept over it.
     const u32 here = computed_here(thread), wave = uniform(here / kWaveLanes),
               lane = here % kWaveLanes;
-    const i32 k = fresh_arguments()->k, slabs = k / Loop::kSlabK, loads = (k + 255) / 256;
+    const i32 k = fresh_arguments()->k, loads = (k + 255) / 256;
     Loop loop((lds_ptr<char>)memory, wave, lane);
     const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
     loop.scales_a.begin(a.first_scale, a.scale_row_bytes, wave / 2 * 128, static_cast<u32>(a.rows),
                         loads, lane);
     loop.scales_b.begin(b.first_scale, b.scale_row_bytes, wave % 2 * 128, static_cast<u32>(b.rows),
                         loads, lane);
-    loop.begin(a.operand(), b.operand(), slabs);
-    loop.run(slabs);
-    store_mx_tile<shuffled>(tile, (lds_ptr<char>)memory, wave, lane);
+    loop.slabs = k / Loop::kSlabK;
+    loop.begin(a.operand(), b.operand());
+    loop.run();
+    store_mx_tile<shuffled>(tile, loop);
     if (!tiles.more()) return;
     barrier();
   }
