@@ -127,6 +127,10 @@ Status Archive::load_header(uint64_t real_bytes, uint64_t abi_id) {
       !all_zero(header_.arch + arch_length, sizeof header_.arch - arch_length)) {
     return corrupt("the architecture name is not a padded string");
   }
+  // Here too, not only by comparison with the entries' target ids: an archive may have no entries.
+  const std::optional<TargetId> processor = parse_target_id(header_.arch);
+  if (!processor || processor->processor != header_.arch)
+    return corrupt("the architecture name is not that of a processor");
   if (header_.entry_count > kMaxEntries || header_.string_bytes > kMaxStringBytes ||
       header_.slot_count > kMaxSlots || header_.candidate_count > kMaxCandidates ||
       header_.dictionary_bytes > kMaxDictionaryBytes) {
@@ -149,23 +153,32 @@ Status Archive::load_index() {
     return corrupt("index checksum is wrong");
   FLYDSL_RETURN_IF_ERROR(split_index(index));
   FLYDSL_RETURN_IF_ERROR(check_entries());
+  FLYDSL_RETURN_IF_ERROR(check_frames());
   return check_slots();
 }
 
 Status Archive::split_index(const std::vector<unsigned char> &index) {
   size_t at = 0;
+  bool padding_is_zero = true;
+  const auto skip = [&](size_t bytes) {
+    padding_is_zero &= all_zero(index.data() + at + bytes, padded8(bytes) - bytes);
+    at += padded8(bytes);
+  };
   const auto take = [&](auto *part, size_t count) {
     using Element = typename std::remove_reference_t<decltype(*part)>::value_type;
     part->resize(count);
     if (count > 0) std::memcpy(part->data(), index.data() + at, count * sizeof(Element));
-    at += padded8(count * sizeof(Element));
+    skip(count * sizeof(Element));
   };
   take(&entries_, header_.entry_count);
   take(&strings_, header_.string_bytes);
   take(&slots_, header_.slot_count);
   take(&candidates_, header_.candidate_count);
+  const unsigned char *dictionary = index.data() + at;
+  skip(header_.dictionary_bytes);
+  if (!padding_is_zero) return corrupt("padding of the index is not zero");
   if (header_.dictionary_bytes == 0) return {};
-  dictionary_ = ZSTD_createDDict(index.data() + at, header_.dictionary_bytes);
+  dictionary_ = ZSTD_createDDict(dictionary, header_.dictionary_bytes);
   if (!dictionary_) return corrupt("the dictionary is not one that zstd accepts");
   return {};
 }
@@ -235,6 +248,24 @@ Status Archive::check_entry(uint32_t index) const {
   if (entry.frame_offset < first || entry.frame_offset > header_.file_bytes ||
       entry.frame_bytes > header_.file_bytes - entry.frame_offset) {
     return corrupt("entry %u: code object lies outside the file", index);
+  }
+  return {};
+}
+
+// Entries share a frame or have nothing in common.
+Status Archive::check_frames() const {
+  std::vector<const Entry *> by_offset;
+  by_offset.reserve(entries_.size());
+  for (const Entry &entry : entries_) by_offset.push_back(&entry);
+  std::sort(by_offset.begin(), by_offset.end(),
+            [](const Entry *a, const Entry *b) { return a->frame_offset < b->frame_offset; });
+  for (size_t i = 1; i < by_offset.size(); ++i) {
+    const Entry &a = *by_offset[i - 1], &b = *by_offset[i];
+    const bool same = a.frame_offset == b.frame_offset && a.frame_bytes == b.frame_bytes &&
+                      a.image_bytes == b.image_bytes && a.frame_checksum == b.frame_checksum &&
+                      a.image_checksum == b.image_checksum;
+    if (!same && b.frame_offset - a.frame_offset < a.frame_bytes)
+      return corrupt("code objects of '%.96s' and '%.96s' overlap", string(a.name), string(b.name));
   }
   return {};
 }
@@ -317,6 +348,9 @@ Status Archive::read(uint32_t index, std::vector<unsigned char> *image) const {
   if (checksum(frame.data(), frame.size()) != entry.frame_checksum) {
     return corrupt("'%.96s': checksum of the compressed code object is wrong", name);
   }
+  // zstd would inflate what follows the first frame too.
+  if (ZSTD_findFrameCompressedSize(frame.data(), frame.size()) != frame.size())
+    return corrupt("'%.96s': the compressed code object is not one zstd frame", name);
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != entry.image_bytes) {
     return corrupt("'%.96s': the zstd frame has another content size than the index says", name);
   }

@@ -53,6 +53,7 @@ class Archive {
   Status split_index(const std::vector<unsigned char> &index);
   Status check_entries();
   Status check_entry(uint32_t index) const;
+  Status check_frames() const;
   Status check_slots() const;
   Status check_slot(uint32_t index) const;
   bool valid_string(uint32_t offset) const;

@@ -198,6 +198,8 @@ const Refusal kRefusals[] = {
      [](Editor &e) { std::memset(e.header.arch, 'g', 24); }},
     {"arch_tail", FLYDSL_AOT_ARCHIVE_CORRUPT, "architecture",
      [](Editor &e) { e.header.arch[20] = 'x'; }},
+    {"arch_path", FLYDSL_AOT_ARCHIVE_CORRUPT, "processor",
+     [](Editor &e) { e.header.arch[3] = '/'; }},
     {"arch_other", FLYDSL_AOT_ARCHIVE_CORRUPT, "target id",
      [](Editor &e) { e.header.arch[5] = '1'; }},
     {"entry_cap", FLYDSL_AOT_ARCHIVE_CORRUPT, "cap",
@@ -260,6 +262,21 @@ const Refusal kRefusals[] = {
      [](Editor &e) { e.entry(0)->frame_offset = UINT64_MAX - 2; }},
     {"frame_in_index", FLYDSL_AOT_ARCHIVE_CORRUPT, "outside",
      [](Editor &e) { e.entry(0)->frame_offset = 128; }},
+    {"frame_overlap", FLYDSL_AOT_ARCHIVE_CORRUPT, "'a' and 'b' overlap",
+     [](Editor &e) {
+       e.entry(1)->frame_offset = e.entry(0)->frame_offset + e.entry(0)->frame_bytes - 1;
+       e.entry(1)->frame_bytes = 1;
+     }},
+    {"frame_shared_other_image", FLYDSL_AOT_ARCHIVE_CORRUPT, "overlap",
+     [](Editor &e) {
+       e.entry(1)->frame_offset = e.entry(0)->frame_offset;
+       e.entry(1)->frame_bytes = e.entry(0)->frame_bytes;
+     }},
+    {"padding", FLYDSL_AOT_ARCHIVE_CORRUPT, "padding",
+     [](Editor &e) {
+       ASSERT_NE(e.header.string_bytes % 8, 0u);
+       e.strings()[e.header.string_bytes] = 1;
+     }},
     {"candidate_entry", FLYDSL_AOT_ARCHIVE_CORRUPT, "does not exist",
      [](Editor &e) { e.candidate(1)->entry = 3; }},
     {"candidate_align", FLYDSL_AOT_ARCHIVE_CORRUPT, "power of two",
@@ -384,6 +401,49 @@ TEST(ArchiveRefusal, TruncatedInPlaceAfterOpen) {
   const Status status = opened->read(0, &image);
   EXPECT_EQ(status.code(), FLYDSL_AOT_ARCHIVE_CORRUPT);
   EXPECT_NE(status.message().find("ends inside"), std::string::npos) << status.message();
+}
+
+// Frames are read when they are needed, which may be long after the file has changed.
+TEST(ArchiveRefusal, RewrittenInPlaceAfterOpen) {
+  TempFolder folder;
+  std::unique_ptr<Archive> opened;
+  const Bytes good = build_or_die(small_spec());
+  ASSERT_TRUE(open_bytes(good, &opened, folder).ok());
+  archive::ArchiveSpec other = small_spec();
+  for (auto &kernel : other.kernels) kernel.image[100] ^= 1;
+  Bytes zeros(good.size() + 4096), noise(good.size());
+  for (size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<unsigned char>(i * i / 7);
+  for (const Bytes &bytes : {build_or_die(other), zeros, noise}) {
+    write_bytes(opened->path(), bytes);
+    for (uint32_t i = 0; i < opened->entries().size(); ++i) {
+      Bytes image{1, 2, 3};
+      const Status status = opened->read(i, &image);
+      EXPECT_EQ(status.code(), FLYDSL_AOT_ARCHIVE_CORRUPT) << status.message();
+      EXPECT_EQ(image, (Bytes{1, 2, 3}));
+    }
+  }
+  write_bytes(opened->path(), good);
+  Bytes image;
+  ASSERT_TRUE(opened->read(0, &image).ok());
+  EXPECT_EQ(image, fake_image(1));
+}
+
+TEST(Archive, ReplacedOrRemovedAfterOpenStaysReadable) {
+  TempFolder folder;
+  std::unique_ptr<Archive> opened;
+  ASSERT_TRUE(open_bytes(build_or_die(small_spec()), &opened, folder).ok());
+  const std::string path = opened->path();
+  write_bytes(folder.file("new"), Bytes(50));
+  std::filesystem::rename(folder.file("new"), path);
+  for (uint32_t i = 0; i < 3; ++i) {
+    Bytes image;
+    ASSERT_TRUE(opened->read(i, &image).ok());
+    EXPECT_EQ(image, fake_image(i + 1));
+  }
+  std::filesystem::remove(path);
+  Bytes image;
+  ASSERT_TRUE(opened->read(2, &image).ok());
+  EXPECT_EQ(image, fake_image(3));
 }
 
 TEST(ArchiveRefusal, NotAFile) {
