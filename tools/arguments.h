@@ -15,6 +15,8 @@ struct OpenArguments {
   std::string device;   // "", "hip", "emulator" or "none"
   std::string arch;     // "" if not given
   std::string archive;  // "" if not given
+  std::string force_kernel;  // "" if not given: names with commas
+  std::string backends;      // "" if not given: names with commas
 };
 
 // Splits NAME=VALUE texts; refuses a missing name or value, a name that is not `allowed`, and a

@@ -22,6 +22,9 @@ struct RunArguments {
 };
 void command_run(const RunArguments &arguments);
 
+// Calls from a file that FLYDSL_AOT_VERBOSE wrote.
+void command_replay(const OpenArguments &open, const std::string &file);
+
 // As run, but nothing is executed; --set NAME=SHAPE may stand for --in NAME=FILE.
 void command_explain(const RunArguments &arguments);
 
@@ -55,6 +58,18 @@ struct CalibrationArguments {
   std::string only;  // regular expression on the cases' names; "": all
 };
 void command_calibration(const CalibrationArguments &arguments);
+
+// The kernels that could compute each of some problems, timed: rows of tuning/<arch>/<op>.jsonl.
+struct TuneArguments {
+  OpenArguments open;
+  std::string op;
+  std::string cases_file;
+  std::string shard = "1/1";
+  std::string out;  // "": tuning/<arch>/<op>.jsonl, with the shard in its name if there are several
+  bool resume = false;
+  size_t most_candidates = 16;
+};
+void command_tune(const TuneArguments &arguments);
 
 // How fast the emulator is on this host, one thread.
 void command_bench_emulator(bool json);

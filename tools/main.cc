@@ -44,6 +44,16 @@ void add_open_options(CLI::App *command, OpenArguments &open, const std::string 
                           kDefaultArch);
   command->add_option("--archive", open.archive,
                       "archive file, or directory that holds flydsl_aot.<arch>.fda");
+  const CLI::Validator not_empty(
+      [](const std::string &text) { return std::string(text.empty() ? "is empty" : ""); }, "");
+  command
+      ->add_option("--force-kernel", open.force_kernel,
+                   "kernels to run whatever else fits, with commas; default: FLYDSL_AOT_FORCE_KERNEL")
+      ->check(not_empty);
+  command
+      ->add_option("--backend", open.backends,
+                   "backends whose kernels may run, with commas; default: FLYDSL_AOT_BACKENDS, else all")
+      ->check(not_empty);
 }
 
 void add_list(CLI::App *command, const char *option, std::vector<std::string> &values,
@@ -85,13 +95,19 @@ int run(int argc, char **argv) {
   RunArguments run_arguments;
   CLI::App *run =
       app.add_subcommand("run", "Run an operator on arrays from .npy files, or on random ones");
-  run->add_option("OP", run_arguments.op, "operator")->required();
+  CLI::Option *run_operator = run->add_option("OP", run_arguments.op, "operator");
   add_open_options(run, run_arguments.open, "hip");
   add_list(run, "--in", run_arguments.inputs, "NAME=FILE.npy, once per input");
   add_list(run, "--out", run_arguments.outputs, "NAME=FILE.npy, once per output");
   add_list(run, "--set", run_arguments.settings, kSettings);
   run->add_option("--repeat", run_arguments.repeat, "timed calls after the first, default 1")
       ->check(CLI::Range(0, 1000000));
+  std::string replay_file;
+  CLI::Option *replay = run->add_option("--replay", replay_file,
+                                        "calls that FLYDSL_AOT_VERBOSE wrote to this file, in place of OP")
+                            ->excludes(run_operator);
+  for (const char *option : {"--in", "--out", "--set", "--repeat"})
+    replay->excludes(run->get_option(option));
   run->footer(operators + exits);
 
   RunArguments explain_arguments;
@@ -159,6 +175,23 @@ int run(int argc, char **argv) {
       ->check(CLI::Range(1, 10000000));
   trace->footer(operators + exits);
 
+  CLI::App *tune = app.add_subcommand(
+      "tune", "Times every kernel that could compute each of some problems; rows for tuning/");
+  TuneArguments tune_arguments;
+  tune->add_option("OP", tune_arguments.op, "operator")->required();
+  add_open_options(tune, tune_arguments.open, "hip");
+  tune->add_option("--cases", tune_arguments.cases_file,
+                   "file of problems, each a line of --set values: q=1x16x4096x128 ... causal=top-left")
+      ->required();
+  tune->add_option("--shard", tune_arguments.shard, "I/N: every N-th case from the I-th on, default 1/1");
+  tune->add_option("--out", tune_arguments.out,
+                   "file of rows, default tuning/ARCH/OP.jsonl, of a shard tuning/ARCH/OP.IofN.jsonl");
+  tune->add_flag("--resume", tune_arguments.resume, "goes on with a file that is there");
+  tune->add_option("--candidates", tune_arguments.most_candidates,
+                   "most kernels a problem, in explain's order; default 16")
+      ->check(CLI::Range(1, 64));
+  tune->footer(operators + exits);
+
   CLI::App *check = app.add_subcommand(
       "verify", "Cases of an operator on the device that is open, against float64");
   VerifyArguments verify_arguments;
@@ -208,7 +241,9 @@ int run(int argc, char **argv) {
     return report(kExitBadInput, error.what());
   }
   if (*info) command_info(info_arguments);
-  if (*run) command_run(run_arguments);
+  if (*run && !*replay && !*run_operator) bad_input("run needs an operator, or --replay FILE");
+  if (*run && *replay) command_replay(run_arguments.open, replay_file);
+  if (*run && !*replay) command_run(run_arguments);
   if (*explain) command_explain(explain_arguments);
   if (*bench_emulator) {
     command_bench_emulator(bench_json);
@@ -227,6 +262,7 @@ int run(int argc, char **argv) {
     }
   }
   if (*trace) command_trace(trace_arguments);
+  if (*tune) command_tune(tune_arguments);
   if (*list) command_archive_list(archive_file);
   if (*verify) command_archive_verify(archive_file);
   const int exit_status = *check ? command_verify(verify_arguments) : kExitOk;

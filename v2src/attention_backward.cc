@@ -45,7 +45,7 @@ Passes passes_of(const Problem &problem, bool together) {
 bool runs_together(const flydsl_aot_handle *handle, const Problem &problem,
                    const archive::TargetId &target) {
   return problem.wants_together &&
-         select::select(*handle->archive, key_of(problem, Pass::fused), target).has_value();
+         select::select(handle->context(target), key_of(problem, Pass::fused)).has_value();
 }
 
 Status grid_of(const Problem &problem, Pass pass, const archive::Entry &entry,
@@ -163,6 +163,10 @@ Status explain(const flydsl_aot_handle *handle, const Params *caller,
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(
         explain_candidates(handle, key_of(problem, passes.all[i]), *target, callback, user));
+  if (!together) return {};
+  for (const Pass pass : {Pass::keys, Pass::queries})
+    FLYDSL_RETURN_IF_ERROR(explain_candidates(handle, key_of(problem, pass), *target, callback, user,
+                                              "one kernel computes dq, dk and dv"));
   return {};
 }
 

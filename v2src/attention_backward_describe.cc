@@ -194,12 +194,21 @@ Problem describe(const Params &params, uint32_t compute_units) {
     key.align_bytes = alignment_of(problem, pass);
     key.seq_q = static_cast<uint64_t>(problem.seq_q);
     key.seq_k = static_cast<uint64_t>(problem.seq_k);
+    key.parallel = static_cast<uint64_t>(problem.batches * problem.heads_q);
+    key.main = pass == Pass::fused || pass == Pass::keys ||
+               (pass == Pass::queries && !problem.wants[static_cast<size_t>(Pass::keys)]);
     if (pass == Pass::prepare || pass == Pass::convert || pass == Pass::sinks) {
       const uint64_t dtype = pass == Pass::sinks ? 0 : static_cast<uint64_t>(params.q.dtype);
       key.functional_key = flydsl_aot_attention_backward_key(dtype, 0, 0, 0, i, 0, 0);
     } else {
       set_keys(problem, pass, &key);
     }
+  }
+  // One table for all gradients together and for the pass that is taken instead of them.
+  if (problem.wants_together) {
+    select::Problem &fused = problem.keys[static_cast<size_t>(Pass::fused)];
+    fused.yields = true;
+    problem.keys[static_cast<size_t>(Pass::keys)].tuning_key = fused.functional_key;
   }
   return problem;
 }

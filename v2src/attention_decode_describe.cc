@@ -169,9 +169,11 @@ Problem describe(const Params &params, bool shared) {
       dtype, 0, static_cast<uint64_t>(widest_values(problem.head_dim_v)), 0, 0, 0);
   problem.key.align_bytes = align_bytes({&params.k, &params.v});
   problem.reduce_key.align_bytes = align_bytes({&params.out});
+  problem.reduce_key.main = false;
   for (select::Problem *key : {&problem.key, &problem.reduce_key}) {
     key->seq_q = static_cast<uint64_t>(problem.seq_q);
     key->seq_k = static_cast<uint64_t>(problem.seq_k);
+    key->parallel = static_cast<uint64_t>(problem.batches * problem.heads_kv);
   }
   return problem;
 }

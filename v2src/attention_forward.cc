@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "v2src/attention_forward_aiter.h"
 #include "v2src/struct_size.h"
 
 namespace flydsl::attention_forward {
 namespace {
 
 constexpr module::KernargContract kContract = {FLYDSL_AOT_ATTENTION_FORWARD_KERNARG_LAYOUT_ID,
-                                               sizeof(Kernarg)};
+                                               sizeof(Kernarg), &aiter::kContract};
 
 // The grid of one archive entry (docs/archive-format.md). Sequences of different lengths are left to the hardware's
 // order of work-groups, which goes on where one is free.
@@ -28,6 +29,7 @@ Status grid_of(const Problem &problem, const archive::Entry &entry, uint32_t com
 Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   Launch launch(handle);
   FLYDSL_RETURN_IF_ERROR(launch.begin(problem.key, kContract, stream));
+  if (aiter::kContract.is_of(launch.entry())) return aiter::run(launch, problem);
   LinearTiles tiles;
   FLYDSL_RETURN_IF_ERROR(grid_of(problem, launch.entry(), handle->compute_units, &tiles));
   Kernarg kernarg = kernarg_of(problem, tiles);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "v2src/attention_arguments.h"
-#include "v2src/attention_forward.h"
+#include "v2src/attention_forward_aiter.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::attention_forward {
@@ -58,9 +58,9 @@ bool needs_general_instance(const Problem &problem) {
   const bool bias = present(params.bias), visible = present(params.visible);
   const double rows = static_cast<double>(problem.batches) * static_cast<double>(problem.heads_q) *
                       static_cast<double>(problem.seq_q);
-  return !all_wide(params) || params.softcap > kWidestCap ||
-         (bias && visible) ||
-         ((bias || visible) && present(params.block_table)) || (params.dropout_p > 0 && rows > 0x1p32);
+  return !all_wide(params) || params.softcap > kWidestCap || (bias && visible) ||
+         ((bias || visible) && present(params.block_table)) ||
+         (params.dropout_p > 0 && rows > 0x1p32);
 }
 
 // Whether row tiles of 128 rows give each of 256 compute units the four work-groups that kernels of
@@ -74,7 +74,8 @@ bool has_many_rows(const Problem &problem) {
 }
 
 // Which kernels the problem is for, best first: those of just its head dims, of many rows first if it has
-// them, those that take smaller ones too, those with every feature for 16-bit elements, and the general ones of its class.
+// them, those that take smaller ones too, those with every feature for 16-bit elements, and the general ones of its class. Last,
+// for tuning rows and what a user forces: those of many rows if it has few, and AITER's.
 void set_keys(const Problem &problem, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
@@ -83,6 +84,8 @@ void set_keys(const Problem &problem, select::Problem *key) {
         static_cast<uint64_t>(element_type(*problem.params)), static_cast<uint64_t>(dims->qk),
         static_cast<uint64_t>(dims->v), mask, general, float8, padded, many_rows);
   };
+  const bool exact = problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v;
+  const bool many = has_many_rows(problem);
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
   const bool nearly =
@@ -90,10 +93,8 @@ void set_keys(const Problem &problem, select::Problem *key) {
   if (!has_features(*problem.params)) {
     const uint64_t mask = bounds_of(*problem.params, problem);
     const bool float8 = is_float8(*problem.params);
-    if (problem.head_dim_qk == dims->qk && problem.head_dim_v == dims->v) {
-      if (has_many_rows(problem)) keys[count++] = key_of(mask, false, float8, false, true);
-      keys[count++] = key_of(mask, false, float8, false, false);
-    }
+    if (exact && many) keys[count++] = key_of(mask, false, float8, false, true);
+    if (exact) keys[count++] = key_of(mask, false, float8, false, false);
     if (nearly) keys[count++] = key_of(mask, false, float8, true, false);
   } else if (nearly && !needs_general_instance(problem)) {
     keys[count++] = key_of(0, true, false, true, false);
@@ -102,6 +103,17 @@ void set_keys(const Problem &problem, select::Problem *key) {
   key->functional_key = keys[0];
   key->fallbacks = count - 1;
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());
+  key->tuning_key = keys[0];
+  if (!has_features(*problem.params) && count > 1) {
+    const uint64_t mask = bounds_of(*problem.params, problem);
+    const bool float8 = is_float8(*problem.params);
+    // Of many rows and of few alike.
+    key->tuning_key = key_of(mask, false, float8, !exact, false);
+    if (exact && !many)
+      key->fallback_keys[key->fallbacks++] = key_of(mask, false, float8, false, true);
+    if (const std::optional<uint64_t> of_aiter = aiter::mask_of(problem))
+      key->fallback_keys[key->fallbacks++] = key_of(*of_aiter, false, false, false, false);
+  }
 }
 
 }  // namespace
@@ -163,6 +175,7 @@ Problem describe(const Params &params) {
   problem.key.align_bytes = align_bytes({&params.q, &params.k, &params.v, &params.out});
   problem.key.seq_q = static_cast<uint64_t>(problem.seq_q);
   problem.key.seq_k = static_cast<uint64_t>(problem.seq_k);
+  problem.key.parallel = static_cast<uint64_t>(problem.batches * problem.heads_q);
   return problem;
 }
 

@@ -15,6 +15,8 @@ namespace {
 // Of an MI350X; for queries without a device.
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
 
+constexpr uint32_t kAnyTile = ~uint32_t{0};  // in the key of tuning rows: all ones
+
 struct FastTile {
   flydsl_aot_dtype a_dtype, b_dtype;
   uint32_t layout, number;
@@ -71,8 +73,10 @@ void set_keys(Problem *problem) {
   for (select::Problem *any : {&key, &problem->second_pass_key}) {
     any->seq_q = static_cast<uint64_t>(problem->m);
     any->seq_k = static_cast<uint64_t>(problem->k);
+    any->parallel = static_cast<uint64_t>(problem->n * problem->batches);
   }
   problem->second_pass_key.functional_key = flydsl_aot_gemm_key(0, 0, 0, 0, 1);
+  problem->second_pass_key.main = false;
 
   const auto key_of = [](flydsl_aot_dtype of_a, flydsl_aot_dtype of_b, uint32_t tile,
                          uint32_t layout) {
@@ -98,6 +102,7 @@ void set_keys(Problem *problem) {
   size_t count = 0;
   if (layout_a >= 0 && layout_b >= 0 && problem->k > 0) {
     const auto layout = static_cast<uint32_t>(layout_a + 2 * layout_b);
+    key.tuning_key = key_of(a, b, kAnyTile, layout);
     for (const FastTile &tile : kFastTiles) {
       if (tile.rows == 0 || tile.a_dtype != a || tile.b_dtype != b || tile.layout != layout)
         continue;

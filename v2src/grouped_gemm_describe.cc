@@ -234,6 +234,7 @@ Problem describe(const Params &params, uint32_t compute_units) {
   problem.key.align_bytes = alignment_of(params);
   problem.key.seq_q = static_cast<uint64_t>(problem.m);
   problem.key.seq_k = static_cast<uint64_t>(problem.n);
+  problem.key.parallel = static_cast<uint64_t>(problem.groups);
   return problem;
 }
 

@@ -10,6 +10,8 @@
 #include "src/archive/reader.h"
 #include "src/device/runtime.h"
 #include "src/module/cache.h"
+#include "src/select/select.h"
+#include "v2src/call_log.h"
 #include "v2src/recent_calls.h"
 
 // Members are destroyed in reverse order: the cache unloads its modules while runtime and archive
@@ -27,6 +29,13 @@ struct flydsl_aot_handle {
   flydsl::archive::TargetId named_target;  // of the arch option; used without a device
   // Per device; empty where the device is of another architecture than the archive.
   std::vector<std::optional<flydsl::archive::TargetId>> device_targets;
+  flydsl::select::Policy policy;
+  std::unique_ptr<flydsl::CallLog> calls;  // null unless it is asked for
+
+  flydsl::select::Context context(const flydsl::archive::TargetId &target) const {
+    return {*archive, target, policy,
+            compute_units ? compute_units : flydsl::archive::kTuningComputeUnits};
+  }
 };
 
 namespace flydsl {

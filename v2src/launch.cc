@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "flydsl_aot_generated/abi.h"
 #include "src/log/log.h"
 
 namespace flydsl {
@@ -11,11 +12,45 @@ constexpr uint64_t kMaxGridX = uint64_t{1} << 22;
 
 Status load(flydsl_aot_handle *handle, int device, const select::Problem &problem,
             const module::KernargContract &contract, void *stream, uint32_t *entry,
-            module::ModuleCache::Use *kernel) {
+            module::ModuleCache::Use *kernel, const archive::TuningRow **row = nullptr) {
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
-  FLYDSL_RETURN_IF_ERROR(choose(handle, problem, *target, entry));
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem, *target, entry, row));
   return handle->modules->get(device, *entry, contract, stream, kernel);
+}
+
+struct KeyField {
+  const char *op, *name;
+  int first_bit, bits;
+};
+#define FLYDSL_KEY_FIELD(op, name, first_bit, bits) {#op, #name, first_bit, bits},
+constexpr KeyField kKeyFields[] = {FLYDSL_AOT_GENERATED_KEY_FIELDS(FLYDSL_KEY_FIELD)};
+#undef FLYDSL_KEY_FIELD
+
+// What selection looks at, as flydsl_aot_candidate says.
+std::string problem_text(const select::Context &context, const select::Problem &problem) {
+  const auto ull = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::string result;
+  const uint64_t key = problem.tuning_key ? problem.tuning_key : problem.functional_key;
+  for (const KeyField &field : kKeyFields) {
+    if (problem.op != field.op) continue;
+    const uint64_t value = key >> field.first_bit & (~uint64_t{0} >> (64 - field.bits));
+    result += text("%s=%llu ", field.name, ull(value));
+  }
+  return result + text("rows=%llu keys=%llu parallel=%llu alignment=%llu compute_units=%u",
+                       ull(problem.seq_q), ull(problem.seq_k), ull(problem.parallel),
+                       ull(std::min(problem.align_bytes, archive::kMaxTuningAlignment)),
+                       context.compute_units);
+}
+
+// Why a candidate that fits is taken, or is not.
+std::string reason_of(const select::Context &context, const std::optional<select::Choice> &choice,
+                      bool takes) {
+  if (!choice) return "the nearest tuning row is of a kernel for another pass";
+  if (!choice->row)
+    return takes ? "the first that fits" : "fits too, but is listed after the one taken";
+  return takes ? "the nearest tuning row: " + select::describe(context.archive, *choice->row)
+               : "fits too, but the nearest tuning row has another";
 }
 
 }  // namespace
@@ -41,10 +76,12 @@ Status linear_tiles(int64_t rows, int64_t batches, int64_t heads, uint32_t tile_
 }
 
 Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
-              const archive::TargetId &target, uint32_t *entry) {
-  const std::optional<uint32_t> found = select::select(*handle->archive, problem, target);
-  if (!found) return {FLYDSL_AOT_NO_KERNEL, select::why_none(*handle->archive, problem, target)};
-  *entry = *found;
+              const archive::TargetId &target, uint32_t *entry, const archive::TuningRow **row) {
+  const select::Context context = handle->context(target);
+  const std::optional<select::Choice> found = select::select(context, problem);
+  if (!found) return {FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem)};
+  *entry = found->entry;
+  if (row) *row = found->row;
   return {};
 }
 
@@ -58,28 +95,36 @@ void describe_kernel(const flydsl_aot_handle *handle, uint32_t index,
 
 Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem &problem,
                           const archive::TargetId &target, flydsl_aot_candidate_callback callback,
-                          void *user) {
+                          void *user, const char *unused) {
   const archive::Archive &archive = *handle->archive;
+  const select::Context context = handle->context(target);
+  const std::optional<select::Choice> choice = select::select(context, problem);
+  const std::string looked_up = problem_text(context, problem);
   bool taken = false;
   select::Candidates candidates(archive, problem);
   while (const archive::Candidate *row = candidates.next()) {
     const archive::Entry &entry = archive.entries()[row->entry];
-    const select::Refusal why = select::refusal(archive, *row, problem, target);
+    const select::Refusal why = select::refusal(context, *row, problem);
     const bool fits = why == select::Refusal::None;
-    std::string reason = select::describe(why, archive, *row, problem, target);
-    if (fits)
-      reason = taken ? "fits too, but is listed after the one taken" : "the first that fits";
+    const bool takes = fits && !taken && !unused && choice && choice->entry == row->entry;
+    const std::string reason = !fits    ? select::describe(why, context, *row, problem)
+                               : unused ? unused
+                                        : reason_of(context, choice, takes);
     flydsl_aot_candidate candidate{};
     candidate.struct_size = sizeof candidate;
-    candidate.taken = fits && !taken;
+    candidate.taken = takes;
     candidate.kernel = archive.string(entry.name);
     candidate.backend = archive.string(entry.backend);
     candidate.reason = reason.c_str();
+    candidate.fits = why == select::Refusal::None || why == select::Refusal::Backend ||
+                     why == select::Refusal::NotForced;
+    candidate.main = problem.main;
+    candidate.problem = looked_up.c_str();
     callback(user, &candidate);
-    taken |= fits;
+    taken |= takes;
   }
-  return taken ? Status()
-               : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(archive, problem, target));
+  return taken || unused ? Status()
+                         : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem));
 }
 
 Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
@@ -97,12 +142,20 @@ Status Launch::begin(const select::Problem &problem, const module::KernargContra
   contract_ = contract;
   FLYDSL_RETURN_IF_ERROR(handle_->runtime->stream_device(stream, &device_));
   FLYDSL_RETURN_IF_ERROR(scope_.enter(device_));
-  return load(handle_, device_, problem, contract, stream, &entry_, &kernel_);
+  const archive::TuningRow *row = nullptr;
+  FLYDSL_RETURN_IF_ERROR(
+      load(handle_, device_, problem, contract, stream, &entry_, &kernel_, &row));
+  if (!handle_->calls) return {};
+  CallLog::note(entry_, handle_->policy.forces(entry_) ? "forced"
+                        : row                          ? select::describe(*handle_->archive, *row)
+                                                       : "-");
+  return {};
 }
 
-Status Launch::run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const {
+Status Launch::run_grid(const std::array<uint32_t, 3> &grid, void *kernarg,
+                        size_t kernarg_bytes) const {
   const archive::Entry &kernel = entry();
-  device::LaunchShape shape{{tiles.grid_x, tiles.grid_y, 1}, {}, kernel.lds_dynamic_bytes};
+  device::LaunchShape shape{{grid[0], grid[1], grid[2]}, {}, kernel.lds_dynamic_bytes};
   std::copy_n(kernel.block, 3, shape.block);
   RecentCalls::note(device_, entry_, contract_, shape, kernarg, kernarg_bytes);
   return launch_kernel(handle_, entry_, kernel_.function(), shape, stream_, kernarg, kernarg_bytes);

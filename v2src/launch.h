@@ -2,6 +2,7 @@
 // say why not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "flydsl_aot/library.h"
@@ -23,9 +24,11 @@ struct LinearTiles {
 Status linear_tiles(int64_t rows, int64_t batches, int64_t heads, uint32_t tile_rows,
                     LinearTiles *tiles);
 
-// The kernel for a problem on a target; NO_KERNEL with every candidate's refusal.
+// The kernel for a problem on a target, and the tuning row that decided, null for none; NO_KERNEL with every candidate's
+// refusal.
 Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
-              const archive::TargetId &target, uint32_t *entry);
+              const archive::TargetId &target, uint32_t *entry,
+              const archive::TuningRow **row = nullptr);
 
 // Fills the kernel and backend of a query's result.
 void describe_kernel(const flydsl_aot_handle *handle, uint32_t entry,
@@ -47,10 +50,11 @@ Status answer_query(const flydsl_aot_handle *handle, const Params *caller,
   return status;
 }
 
-// Calls back for every candidate of the problem, best first; NO_KERNEL when none is taken.
+// Calls back for every candidate of the problem, best first; NO_KERNEL when none is taken. `unused`: why the call does
+// without such a kernel, none is taken then.
 Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem &problem,
                           const archive::TargetId &target, flydsl_aot_candidate_callback callback,
-                          void *user);
+                          void *user, const char *unused = nullptr);
 
 // What every explain entry point does. `prepare` reads and checks the caller's parameters, for a query.
 template <class Problem, class Params, class Prepare>
@@ -74,14 +78,18 @@ __attribute__((noinline)) Status call_anew(flydsl_aot_handle *handle, const Para
                                            const void *op) {
   Params params;
   Problem problem;
-  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
-  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
-  if (problem.empty) return {};
-  if (!op) return launch(handle, problem, stream);
-  RecentCalls::Recording recording(handle->recent_calls.get(), op, caller, caller->struct_size);
-  const Status status = launch(handle, problem, stream);
-  if (status.ok()) recording.keep();
-  return status;
+  const auto call = [&]() -> Status {
+    FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
+    FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+    if (problem.empty) return {};
+    if (!op) return launch(handle, problem, stream);
+    RecentCalls::Recording recording(handle->recent_calls.get(), op, caller, caller->struct_size);
+    const Status status = launch(handle, problem, stream);
+    if (status.ok()) recording.keep();
+    return status;
+  };
+  if (!handle || !handle->calls) return call();
+  return handle->calls->record(*handle->archive, params, call);
 }
 
 // What every call of an operator does.
@@ -141,7 +149,10 @@ class Launch {
                void *stream);
   const archive::Entry &entry() const { return handle_->archive->entries()[entry_]; }
   // Launches with the arguments at `kernarg`.
-  Status run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const;
+  Status run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const {
+    return run_grid({tiles.grid_x, tiles.grid_y, 1}, kernarg, kernarg_bytes);
+  }
+  Status run_grid(const std::array<uint32_t, 3> &grid, void *kernarg, size_t kernarg_bytes) const;
 
  private:
   flydsl_aot_handle *handle_;

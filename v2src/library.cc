@@ -107,6 +107,12 @@ Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handl
   return {};
 }
 
+// An option, or what the environment says in its place.
+select::NameList name_list(const char *option, const char *value, const char *variable) {
+  if (value) return {option, value};
+  return {variable, std::getenv(variable)};
+}
+
 Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
   flydsl_aot_open_options options{};
   // The struct's first version ended before max_loaded_kernels.
@@ -125,8 +131,15 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
                                      : open_without_device(options, handle.get()));
   FLYDSL_RETURN_IF_ERROR(archive::find_archive(handle->arch, options.archive_path,
                                                FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive));
+  FLYDSL_RETURN_IF_ERROR(select::make_policy(
+      *handle->archive,
+      name_list("open_options.force_kernel", options.force_kernel, "FLYDSL_AOT_FORCE_KERNEL"),
+      name_list("open_options.backends", options.backends, "FLYDSL_AOT_BACKENDS"), &handle->policy));
+  if (const char *where = std::getenv("FLYDSL_AOT_VERBOSE"); where && *where)
+    FLYDSL_RETURN_IF_ERROR(CallLog::open(where, &handle->calls));
   if (with_device) {
-    handle->recent_calls = std::make_unique<RecentCalls>();
+    // A call that is repeated without selection would not be recorded.
+    if (!handle->calls) handle->recent_calls = std::make_unique<RecentCalls>();
     handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive,
                                                             options.max_loaded_kernels);
   }

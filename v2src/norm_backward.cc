@@ -169,6 +169,7 @@ Problem describe(const Params &params, const Limits &limits, uint32_t most_rows)
     key.align_bytes = align_bytes;
     key.seq_q = std::max<uint64_t>(problem.rows, 1);
     key.seq_k = length;
+    key.main = pass == static_cast<size_t>(Pass::kRows) || pass == static_cast<size_t>(Pass::kSums);
   }
   return problem;
 }

@@ -109,8 +109,10 @@ void set_keys(flydsl_aot_dtype a, flydsl_aot_dtype b, Problem *problem) {
   for (select::Problem *any : {&key, &problem->second_pass_key}) {
     any->seq_q = static_cast<uint64_t>(problem->m);
     any->seq_k = static_cast<uint64_t>(problem->k);
+    any->parallel = static_cast<uint64_t>(problem->n * problem->batches);
   }
   problem->second_pass_key.functional_key = flydsl_aot_scaled_gemm_key(0, 0, 0, 0, 1);
+  problem->second_pass_key.main = false;
   const auto key_of = [&](uint32_t tile, bool shuffled) {
     return flydsl_aot_scaled_gemm_key(static_cast<uint64_t>(a), static_cast<uint64_t>(b), tile,
                                       shuffled, 0);
@@ -122,6 +124,8 @@ void set_keys(flydsl_aot_dtype a, flydsl_aot_dtype b, Problem *problem) {
   std::array<Choice, std::size(kFastTiles)> choices;
   size_t count = 0;
   if (problem->k > 0 && is_regular(*problem->params)) {
+    constexpr uint32_t kAnyTile = ~uint32_t{0};  // all ones
+    key.tuning_key = key_of(kAnyTile, is_shuffled(*problem->params));
     for (const FastTile &tile : kFastTiles) {
       if (tile.a_dtype != a || tile.b_dtype != b || !takes(tile, *problem)) continue;
       choices[count++] = {cost_of(*problem, tile.rows, tile.columns).clocks,

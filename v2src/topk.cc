@@ -222,6 +222,7 @@ void describe(const Params &params, Problem *problem) {
     mask |= static_cast<uint64_t>(stride) * element_bytes;
   problem->key.align_bytes = alignment_of({mask});
   problem->second_key.align_bytes = alignment_of({});
+  problem->second_key.main = false;
   for (select::Problem *key : {&problem->key, &problem->second_key}) {
     key->seq_q = static_cast<uint64_t>(problem->k);
     key->seq_k = static_cast<uint64_t>(problem->length);

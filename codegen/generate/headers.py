@@ -24,6 +24,9 @@ _STATIC_ASSERT = """\
 
 def abi_header(operators):
     rows = " \\\n".join(f"  X({op.name}, {hex64(layout_id(op))}ull)" for op in operators)
+    fields = " \\\n".join(
+        f"  X({op.name}, {field.name}, {field.first_bit}, {field.bits})" for op in operators for field in op.key_fields
+    )
     return f"""\
 /* {banner()} */
 #ifndef FLYDSL_AOT_GENERATED_ABI_H
@@ -35,6 +38,10 @@ def abi_header(operators):
 /* X(operator, kernel-argument layout id) for every operator. */
 #define FLYDSL_AOT_GENERATED_OPERATORS(X) \\
 {rows}
+
+/* X(operator, field, first bit, bits) for every field of their functional keys. */
+#define FLYDSL_AOT_GENERATED_KEY_FIELDS(X) \\
+{fields}
 
 #endif
 """

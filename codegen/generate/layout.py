@@ -43,18 +43,23 @@ def abi_id(operators):
     text = "".join(
         f"{op.name}:{layout_id(op):016x}\n" for op in sorted(operators, key=lambda op: op.name)
     )
-    return _digest(text + "selection:1\n")
+    return _digest(text + "selection:2\n")
+
+
+def pack_key(operator, values):
+    """A functional key from {field: value}."""
+    fields = {field.name: field for field in operator.key_fields}
+    key = 0
+    for name, value in values.items():
+        field = fields[name]
+        if not 0 <= value < 1 << field.bits:
+            raise ValueError(f"{operator.name}: {name} = {value} does not fit {field.bits} bits")
+        key |= value << field.first_bit
+    return key
 
 
 def functional_key(operator, instance):
-    fields = {field.name: field for field in operator.key_fields}
-    key = 0
-    for name, value in instance.key:
-        field = fields[name]
-        if not 0 <= value < 1 << field.bits:
-            raise ValueError(f"{instance.name}: {name} = {value} does not fit {field.bits} bits")
-        key |= value << field.first_bit
-    return key
+    return pack_key(operator, dict(instance.key))
 
 
 def hex64(value):

@@ -5,6 +5,7 @@ import json
 from .instances import object_path
 from .layout import abi_id, functional_key, hex64, layout_id
 from .output import banner
+from .tuning import manifest_rows
 
 
 def _kernel(op, instance):
@@ -54,5 +55,6 @@ def manifest(operators, arch, library_version):
         "library_version": library_version,
         "kernels": sorted(kernels, key=lambda kernel: kernel["name"]),
         "selection": [row for op in operators for row in _selection(op, arch)],
+        "tuning": [row for op in operators for row in manifest_rows(op, arch)],
     }
     return json.dumps(document, indent=1) + "\n"

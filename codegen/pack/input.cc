@@ -1,5 +1,6 @@
 #include "codegen/pack/input.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -217,6 +218,52 @@ Status read_selection(const Json &json, const std::string &where, archive::Selec
   return {};
 }
 
+// The kernels of a manifest and the keys that list them. Candidates of a key that is there follow those it has.
+Status read_kernels(const Json &kernels, const Json &selection, const std::string &where,
+                    const std::string &objects, archive::ArchiveSpec *spec) {
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    FLYDSL_RETURN_IF_ERROR(read_kernel(kernels[i], where + " kernel " + std::to_string(i), objects,
+                                       &spec->kernels.emplace_back()));
+  }
+  for (size_t i = 0; i < selection.size(); ++i) {
+    archive::SelectionSpec row;
+    FLYDSL_RETURN_IF_ERROR(
+        read_selection(selection[i], where + " selection " + std::to_string(i), &row));
+    const auto same = std::find_if(
+        spec->selection.begin(), spec->selection.end(), [&](const archive::SelectionSpec &other) {
+          return other.op == row.op && other.functional_key == row.functional_key;
+        });
+    if (same == spec->selection.end()) {
+      spec->selection.push_back(std::move(row));
+    } else {
+      same->candidates.insert(same->candidates.end(), row.candidates.begin(), row.candidates.end());
+    }
+  }
+  return {};
+}
+
+Status read_tuning(const Json &json, const std::string &where, archive::TuningSpec *spec) {
+  Fields fields(json, where);
+  fields.string("op", &spec->op);
+  fields.hex("key", &spec->key);
+  const Json *rows = fields.array("rows");
+  FLYDSL_RETURN_IF_ERROR(fields.status());
+  for (size_t i = 0; i < rows->size(); ++i) {
+    archive::TuningRowSpec &row = spec->rows.emplace_back();
+    Fields of_row((*rows)[i], where + " row " + std::to_string(i));
+    of_row.string("kernel", &row.kernel);
+    of_row.number("rows", &row.rows);
+    of_row.number("keys", &row.keys);
+    of_row.number("parallel", &row.parallel);
+    of_row.number("alignment", &row.align_bytes);
+    of_row.number("compute_units", &row.compute_units);
+    of_row.number("figure_ns", &row.figure_ns);
+    of_row.string("origin", &row.origin);
+    FLYDSL_RETURN_IF_ERROR(of_row.status());
+  }
+  return {};
+}
+
 }  // namespace
 
 Status read_input(const std::string &manifest, const std::string &objects,
@@ -230,17 +277,30 @@ Status read_input(const std::string &manifest, const std::string &objects,
   fields.number("library_version", &spec->library_version);
   const Json *kernels = fields.array("kernels");
   const Json *selection = fields.array("selection");
+  const Json *tuning = fields.array("tuning");
   FLYDSL_RETURN_IF_ERROR(fields.status());
-  for (size_t i = 0; i < kernels->size(); ++i) {
-    FLYDSL_RETURN_IF_ERROR(read_kernel((*kernels)[i], where + " kernel " + std::to_string(i),
-                                       objects, &spec->kernels.emplace_back()));
-  }
-  for (size_t i = 0; i < selection->size(); ++i) {
-    FLYDSL_RETURN_IF_ERROR(read_selection((*selection)[i],
-                                          where + " selection " + std::to_string(i),
-                                          &spec->selection.emplace_back()));
+  FLYDSL_RETURN_IF_ERROR(read_kernels(*kernels, *selection, where, objects, spec));
+  for (size_t i = 0; i < tuning->size(); ++i) {
+    FLYDSL_RETURN_IF_ERROR(read_tuning((*tuning)[i], where + " tuning " + std::to_string(i),
+                                       &spec->tuning.emplace_back()));
   }
   return {};
+}
+
+Status read_import(const std::string &folder, archive::ArchiveSpec *spec) {
+  const std::string manifest = join_path(folder, "manifest.json");
+  Json json;
+  FLYDSL_RETURN_IF_ERROR(read_json(manifest, &json));
+  const std::string where = "'" + manifest + "'";
+  std::string arch;
+  Fields fields(json, where);
+  fields.string("arch", &arch);
+  const Json *kernels = fields.array("kernels");
+  const Json *selection = fields.array("selection");
+  FLYDSL_RETURN_IF_ERROR(fields.status());
+  if (arch != spec->arch)
+    return invalid(where, "is for " + arch + ", the archive for " + spec->arch);
+  return read_kernels(*kernels, *selection, where, folder, spec);
 }
 
 }  // namespace flydsl::pack

@@ -13,4 +13,7 @@ namespace flydsl::pack {
 Status read_input(const std::string &manifest, const std::string &objects,
                   archive::ArchiveSpec *spec);
 
+// Adds the kernels of a folder that codegen/import/ made; its selection joins what is there.
+Status read_import(const std::string &folder, archive::ArchiveSpec *spec);
+
 }  // namespace flydsl::pack

@@ -17,6 +17,7 @@
 #include "flydsl_aot/attention_decode.h"
 #include "flydsl_aot/attention_forward.h"
 #include "flydsl_aot/device.h"
+#include "flydsl_aot/fields.h"
 #include "flydsl_aot/grouped_gemm.h"
 #include "flydsl_aot/gemm.h"
 #include "flydsl_aot/layer_norm.h"

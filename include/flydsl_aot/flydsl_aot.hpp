@@ -205,6 +205,9 @@ struct Candidate {
   std::string backend;
   std::string reason;
   bool taken = false;
+  bool fits = false;  // can compute the problem, whether it is taken or not
+  bool main = false;  // of the kernel that the query names
+  std::string problem;  // what selection looked at
 };
 
 // Owns a flydsl_aot_handle; movable, closed by its destructor. Threads may share it as they may
@@ -487,7 +490,8 @@ class Library {
 
   static void collect(void *user, const flydsl_aot_candidate *candidate) {
     static_cast<std::vector<Candidate> *>(user)->push_back(
-        {candidate->kernel, candidate->backend, candidate->reason, candidate->taken != 0});
+        {candidate->kernel, candidate->backend, candidate->reason, candidate->taken != 0, candidate->fits != 0,
+         candidate->main != 0, candidate->problem});
   }
 
   flydsl_aot_handle *handle_ = nullptr;

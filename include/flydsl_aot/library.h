@@ -44,7 +44,27 @@ typedef struct flydsl_aot_open_options {
    * do for the handle's life those that its calls put into a capture: the graph goes on using them. */
   uint32_t max_loaded_kernels;
   uint32_t reserved; /* 0 */
+  /* Names of kernels, with commas, that are to run whatever else fits; NULL: the environment's
+   * FLYDSL_AOT_FORCE_KERNEL. A call of such a kernel's operator is NO_KERNEL if none of them fits as the kernel that the
+   * query names; further kernels of a call are chosen as always unless one of theirs is named, too. Names that the
+   * archive does not have are refused here. */
+  const char *force_kernel;
+  /* Backends whose kernels may run, with commas: native, aiter, triton, flydsl; NULL: the environment's
+   * FLYDSL_AOT_BACKENDS, else all. */
+  const char *backends;
 } flydsl_aot_open_options;
+
+/* FLYDSL_AOT_VERBOSE in the environment of flydsl_aot_open: "stderr", or a file that is made or added to. Each call of an
+ * operator through the handle that succeeds then writes a CSV row (RFC 4180; a row is one write):
+ *   time         UTC, 2026-01-31T23:59:59.999999Z, when the call had returned
+ *   operator     as in the names of its functions
+ *   problem      its parameters, as fields.h says; replayable: flydsl-aot run --replay FILE
+ *   kernel       the kernels it launched, in their order, with + between; empty: there was nothing to compute
+ *   backend      of the first of them
+ *   archive      path
+ *   tuning row   what decided on the first of them: "forced", a row of the archive's tuning table, or "-": the first that fits
+ *   host ns      nanoseconds from entry to return; a kernel's first use contains its loading
+ * The first line names the columns. */
 
 /* flydsl_aot_open: finds the device runtime and the archive of its current device's architecture.
  * options may be NULL (all defaults). On success *handle must be given to flydsl_aot_close; on failure
@@ -98,6 +118,10 @@ typedef struct flydsl_aot_candidate {
   const char *kernel;
   const char *backend;
   const char *reason;  /* why it was taken or refused */
+  int32_t fits;        /* 1 if it can compute the problem, whether it is taken or not */
+  int32_t main;        /* 1 if it is for the kernel that the query names, 0 for others of the same call */
+  const char *problem; /* what selection looked at, "name=value ...": the fields of the functional key, then rows, keys,
+                          parallel, alignment and compute_units (docs/archive-format.md, "Tuning") */
 } flydsl_aot_candidate;
 
 typedef void (*flydsl_aot_candidate_callback)(void *user, const flydsl_aot_candidate *candidate);

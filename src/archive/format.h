@@ -19,6 +19,11 @@ constexpr uint32_t kMaxStringBytes = 16u << 20;
 constexpr uint32_t kMaxSlots = 1u << 20;
 constexpr uint32_t kMaxCandidates = 1u << 20;
 constexpr uint32_t kMaxCandidatesPerSlot = 64;
+constexpr uint32_t kMaxTuningSlots = 1u << 16;
+constexpr uint32_t kMaxTuningRows = 1u << 20;
+constexpr uint32_t kMaxTuningRowsPerSlot = 256;  // a cell is a byte
+constexpr uint32_t kMaxTuningCells = 1u << 22;
+constexpr size_t kTuningAxes = 4;  // rows, keys, parallel work, alignment
 constexpr uint32_t kMaxDictionaryBytes = 1u << 20;
 constexpr uint64_t kMaxFrameBytes = 64u << 20;
 constexpr uint64_t kMaxImageBytes = 64u << 20;
@@ -49,7 +54,10 @@ struct Header {
   uint32_t reserved0;
   uint64_t index_bytes;
   uint64_t index_checksum;
-  uint8_t reserved1[16];
+  uint32_t tuning_slot_count;
+  uint32_t tuning_row_count;
+  uint32_t tuning_cell_count;
+  uint32_t reserved1;
   uint64_t header_checksum;
 };
 static_assert(sizeof(Header) == 128 && offsetof(Header, arch) == 40 &&
@@ -106,6 +114,30 @@ struct Candidate {
 };
 static_assert(sizeof(Candidate) == 48 && offsetof(Candidate, seq_q_min) == 8);
 
+// The tuned problems of one key: a box of cells, each with the row that decides there.
+struct TuningSlot {
+  uint64_t key;
+  uint32_t op;
+  uint32_t first_row;
+  uint32_t row_count;  // 0: empty slot
+  uint32_t first_cell;
+  uint8_t first[kTuningAxes];   // the box's lowest coordinate on each axis
+  uint8_t extent[kTuningAxes];  // how many coordinates it has there
+};
+static_assert(sizeof(TuningSlot) == 32 && offsetof(TuningSlot, first) == 24);
+
+struct TuningRow {
+  uint32_t candidate;
+  uint32_t origin;
+  uint64_t rows;
+  uint64_t keys;
+  uint64_t parallel;
+  uint32_t align_bytes;
+  uint32_t compute_units;
+  uint64_t figure_ns;
+};
+static_assert(sizeof(TuningRow) == 48 && offsetof(TuningRow, figure_ns) == 40);
+
 constexpr uint64_t padded8(uint64_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
@@ -114,7 +146,10 @@ constexpr uint64_t padded8(uint64_t bytes) {
 constexpr uint64_t index_bytes(const Header &header) {
   return uint64_t{header.entry_count} * sizeof(Entry) + padded8(header.string_bytes) +
          uint64_t{header.slot_count} * sizeof(Slot) +
-         uint64_t{header.candidate_count} * sizeof(Candidate) + padded8(header.dictionary_bytes);
+         uint64_t{header.candidate_count} * sizeof(Candidate) +
+         uint64_t{header.tuning_slot_count} * sizeof(TuningSlot) +
+         uint64_t{header.tuning_row_count} * sizeof(TuningRow) + padded8(header.tuning_cell_count) +
+         padded8(header.dictionary_bytes);
 }
 
 }  // namespace flydsl::archive

@@ -105,7 +105,7 @@ Status Archive::load_header(uint64_t real_bytes, uint64_t abi_id) {
     return corrupt("header checksum is wrong");
   }
   if (header_.header_bytes != sizeof(Header) || header_.flags != 0 || header_.reserved0 != 0 ||
-      !all_zero(header_.reserved1, sizeof header_.reserved1)) {
+      header_.reserved1 != 0) {
     return corrupt("header size, flags or reserved fields are not those of version 1");
   }
   if (header_.abi_id != abi_id) {
@@ -133,11 +133,16 @@ Status Archive::load_header(uint64_t real_bytes, uint64_t abi_id) {
     return corrupt("the architecture name is not that of a processor");
   if (header_.entry_count > kMaxEntries || header_.string_bytes > kMaxStringBytes ||
       header_.slot_count > kMaxSlots || header_.candidate_count > kMaxCandidates ||
+      header_.tuning_slot_count > kMaxTuningSlots || header_.tuning_row_count > kMaxTuningRows ||
+      header_.tuning_cell_count > kMaxTuningCells ||
       header_.dictionary_bytes > kMaxDictionaryBytes) {
     return corrupt("a count of the header is above its cap");
   }
   if (header_.slot_count != 0 && !std::has_single_bit(header_.slot_count)) {
     return corrupt("%u selection slots, not a power of two", header_.slot_count);
+  }
+  if (header_.tuning_slot_count != 0 && !std::has_single_bit(header_.tuning_slot_count)) {
+    return corrupt("%u tuning slots, not a power of two", header_.tuning_slot_count);
   }
   if (header_.index_bytes != index_bytes(header_) ||
       header_.index_bytes > real_bytes - sizeof(Header)) {
@@ -154,7 +159,8 @@ Status Archive::load_index() {
   FLYDSL_RETURN_IF_ERROR(split_index(index));
   FLYDSL_RETURN_IF_ERROR(check_entries());
   FLYDSL_RETURN_IF_ERROR(check_frames());
-  return check_slots();
+  FLYDSL_RETURN_IF_ERROR(check_slots());
+  return check_tuning();
 }
 
 Status Archive::split_index(const std::vector<unsigned char> &index) {
@@ -174,6 +180,9 @@ Status Archive::split_index(const std::vector<unsigned char> &index) {
   take(&strings_, header_.string_bytes);
   take(&slots_, header_.slot_count);
   take(&candidates_, header_.candidate_count);
+  take(&tuning_slots_, header_.tuning_slot_count);
+  take(&tuning_rows_, header_.tuning_row_count);
+  take(&tuning_cells_, header_.tuning_cell_count);
   const unsigned char *dictionary = index.data() + at;
   skip(header_.dictionary_bytes);
   if (!padding_is_zero) return corrupt("padding of the index is not zero");
@@ -315,6 +324,91 @@ Status Archive::check_slot(uint32_t index) const {
     return corrupt("slot %u: not reachable from its hash, or its key is listed twice", index);
   }
   return {};
+}
+
+Status Archive::check_tuning() const {
+  uint32_t empty = 0;
+  for (const TuningSlot &slot : tuning_slots_) empty += slot.row_count == 0;
+  if (!tuning_slots_.empty() && empty == 0) return corrupt("the tuning table has no empty slot");
+  // Before any slot is looked up: that compares names.
+  for (uint32_t i = 0; i < tuning_slots_.size(); ++i) {
+    if (tuning_slots_[i].row_count != 0 && !valid_string(tuning_slots_[i].op))
+      return corrupt("tuning slot %u: its operator is no string", i);
+  }
+  for (uint32_t i = 0; i < tuning_rows_.size(); ++i) {
+    const TuningRow &row = tuning_rows_[i];
+    if (row.candidate >= candidates_.size())
+      return corrupt("tuning row %u: candidate %u does not exist", i, row.candidate);
+    if (!valid_string(row.origin)) return corrupt("tuning row %u: its origin is no string", i);
+    if (!std::has_single_bit(row.align_bytes) || row.compute_units == 0)
+      return corrupt("tuning row %u: alignment %u, %u compute units", i, row.align_bytes,
+                     row.compute_units);
+  }
+  for (uint32_t i = 0; i < tuning_slots_.size(); ++i) FLYDSL_RETURN_IF_ERROR(check_tuning_slot(i));
+  return {};
+}
+
+Status Archive::check_tuning_slot(uint32_t index) const {
+  const TuningSlot &slot = tuning_slots_[index];
+  if (slot.row_count == 0) {
+    return all_zero(&slot, sizeof slot) ? Status()
+                                        : corrupt("tuning slot %u: empty but not zero", index);
+  }
+  if (slot.row_count > kMaxTuningRowsPerSlot || slot.first_row > tuning_rows_.size() ||
+      slot.row_count > tuning_rows_.size() - slot.first_row) {
+    return corrupt("tuning slot %u: rows %u + %u are outside the table", index, slot.first_row,
+                   slot.row_count);
+  }
+  uint64_t cells = 1;
+  for (size_t axis = 0; axis < kTuningAxes; ++axis) {
+    cells *= slot.extent[axis];
+    if (uint32_t{slot.first[axis]} + slot.extent[axis] > 256)
+      return corrupt("tuning slot %u: its box ends beyond the coordinates", index);
+  }
+  if (cells == 0 || slot.first_cell > tuning_cells_.size() ||
+      cells > tuning_cells_.size() - slot.first_cell)
+    return corrupt("tuning slot %u: its cells are outside the table", index);
+  for (uint64_t i = 0; i < cells; ++i) {
+    if (tuning_cells_[slot.first_cell + i] >= slot.row_count)
+      return corrupt("tuning slot %u: a cell names row %u of %u", index,
+                     tuning_cells_[slot.first_cell + i], slot.row_count);
+  }
+  for (uint32_t i = 0; i < slot.row_count; ++i) {
+    const TuningRow &row = tuning_rows_[slot.first_row + i];
+    const Entry &entry = entries_[candidates_[row.candidate].entry];
+    if (std::strcmp(string(entry.op), string(slot.op)) != 0)
+      return corrupt("tuning slot %u: row %u names a kernel of another operator", index, i);
+  }
+  if (find_tuning_slot(string(slot.op), slot.key) != &slot)
+    return corrupt("tuning slot %u: not reachable from its hash, or its key is listed twice",
+                   index);
+  return {};
+}
+
+const TuningSlot *Archive::find_tuning_slot(std::string_view op, uint64_t key) const {
+  if (tuning_slots_.empty()) return nullptr;
+  const uint32_t mask = header_.tuning_slot_count - 1;
+  uint32_t at = static_cast<uint32_t>(selection_hash(op, key)) & mask;
+  for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & mask) {
+    const TuningSlot &slot = tuning_slots_[at];
+    if (slot.row_count == 0) return nullptr;
+    if (slot.key == key && op == string(slot.op)) return &slot;
+  }
+  return nullptr;
+}
+
+const TuningRow *Archive::tuned(std::string_view op, uint64_t key, const TuningPoint &point,
+                                uint32_t compute_units) const {
+  const TuningSlot *slot = find_tuning_slot(op, key);
+  if (!slot) return nullptr;
+  const TuningCoordinates at = tuning_coordinates(point, compute_units);
+  size_t cell = 0;
+  for (size_t axis = 0; axis < kTuningAxes; ++axis) {
+    const int last = slot->extent[axis] - 1;
+    const int inside = std::clamp(int{at[axis]} - int{slot->first[axis]}, 0, last);
+    cell = cell * slot->extent[axis] + static_cast<size_t>(inside);
+  }
+  return &tuning_rows_[slot->first_row + tuning_cells_[slot->first_cell + cell]];
 }
 
 const Slot *Archive::find_slot(std::string_view op, uint64_t functional_key) const {

@@ -11,6 +11,7 @@
 
 #include "src/archive/format.h"
 #include "src/archive/target_id.h"
+#include "src/archive/tuning.h"
 #include "src/status/status.h"
 
 struct ZSTD_DDict_s;
@@ -41,6 +42,12 @@ class Archive {
   // allocation.
   std::span<const Candidate> find(std::string_view op, uint64_t functional_key) const;
 
+  // The row that decides on a problem of this key, by the nearest-row rule of docs/archive-format.md; null if nobody
+  // tuned one. O(1), no allocation. `compute_units` is above 0.
+  const TuningRow *tuned(std::string_view op, uint64_t key, const TuningPoint &point,
+                         uint32_t compute_units) const;
+  std::span<const TuningRow> tuning_rows() const { return tuning_rows_; }
+
   // Reads one code object: frame, checksum, inflate, checksum. Safe from several threads at a time.
   Status read(uint32_t entry, std::vector<unsigned char> *image) const;
 
@@ -56,6 +63,9 @@ class Archive {
   Status check_frames() const;
   Status check_slots() const;
   Status check_slot(uint32_t index) const;
+  Status check_tuning() const;
+  Status check_tuning_slot(uint32_t index) const;
+  const TuningSlot *find_tuning_slot(std::string_view op, uint64_t key) const;
   bool valid_string(uint32_t offset) const;
   bool string_is(uint32_t offset, std::string_view text) const;
   const Slot *find_slot(std::string_view op, uint64_t functional_key) const;
@@ -68,6 +78,9 @@ class Archive {
   std::vector<char> strings_;
   std::vector<Slot> slots_;
   std::vector<Candidate> candidates_;
+  std::vector<TuningSlot> tuning_slots_;
+  std::vector<TuningRow> tuning_rows_;
+  std::vector<uint8_t> tuning_cells_;
   std::vector<TargetId> targets_;
   ZSTD_DDict_s *dictionary_ = nullptr;
 };

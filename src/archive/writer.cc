@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "src/archive/checksum.h"
 #include "src/archive/compress.h"
 #include "src/archive/target_id.h"
+#include "src/archive/tuning.h"
 
 namespace flydsl::archive {
 namespace {
@@ -87,6 +91,33 @@ struct Tables {
   std::vector<Candidate> candidates;
 };
 
+TuningPoint point_of(const TuningRow &row) {
+  return {row.rows, row.keys, row.parallel, row.align_bytes};
+}
+
+// The nearest-row rule (docs/archive-format.md): the row with the least distance from a cell's centre, the first of equal ones.
+size_t nearest_row(std::span<const TuningRow> rows, const TuningCoordinates &cell) {
+  constexpr double kAlignmentWeight = 4;
+  const auto place = [](double n) { return n > 0 ? 2 * std::log2(n) : 0.0; };
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const TuningRow &row = rows[i];
+    const double parallel =
+        static_cast<double>(row.parallel) * kTuningComputeUnits / row.compute_units;
+    const double at[kTuningAxes] = {
+        place(static_cast<double>(row.rows)), place(static_cast<double>(row.keys)), place(parallel),
+        place(static_cast<double>(std::min<uint64_t>(row.align_bytes, kMaxTuningAlignment)))};
+    double distance = 0;
+    for (size_t axis = 0; axis < kTuningAxes; ++axis) {
+      const double off = (at[axis] - cell[axis]) * (axis == kTuningAxes - 1 ? kAlignmentWeight : 1);
+      distance += off * off;
+    }
+    if (distance < least) best = i, least = distance;
+  }
+  return best;
+}
+
 Status fill_entries(const ArchiveSpec &spec, Tables *tables) {
   if (spec.kernels.size() > kMaxEntries) return invalid("more kernels than the cap of 65536");
   for (const KernelSpec &kernel : spec.kernels) {
@@ -153,18 +184,26 @@ Status fill_candidates(const SelectionSpec &row, Tables *tables, Slot *slot) {
   return {};
 }
 
+bool is_empty(const Slot &slot) {
+  return slot.candidate_count == 0;
+}
+bool is_empty(const TuningSlot &slot) {
+  return slot.row_count == 0;
+}
+
 // Places the slots in a table of `size`; false when a key would lie too far from its hash.
-bool place_slots(const std::vector<Slot> &rows, const std::vector<uint64_t> &hashes, size_t size,
-                 std::vector<Slot> *table) {
-  table->assign(size, Slot{});
+template <class AnySlot>
+bool place_slots(const std::vector<AnySlot> &rows, const std::vector<uint64_t> &hashes, size_t size,
+                 std::vector<AnySlot> *table) {
+  table->assign(size, AnySlot{});
   for (size_t row = 0; row < rows.size(); ++row) {
     size_t at = hashes[row] & (size - 1);
     uint32_t probes = 1;
-    while ((*table)[at].candidate_count != 0 && probes < kMaxProbes) {
+    while (!is_empty((*table)[at]) && probes < kMaxProbes) {
       at = (at + 1) & (size - 1);
       ++probes;
     }
-    if ((*table)[at].candidate_count != 0) return false;
+    if (!is_empty((*table)[at])) return false;
     (*table)[at] = rows[row];
   }
   return true;
@@ -199,6 +238,89 @@ Status fill_selection(const ArchiveSpec &spec, Tables *tables) {
                            : invalid("the selection table is above the cap of 1048576 slots");
 }
 
+struct TuningTables {
+  std::vector<TuningSlot> slots;
+  std::vector<TuningRow> rows;
+  std::vector<uint8_t> cells;
+};
+
+Status fill_tuning_rows(const TuningSpec &spec, Tables *tables, TuningTables *tuning) {
+  const std::string label = "tuning of " + spec.op + ": ";
+  if (spec.rows.empty() || spec.rows.size() > kMaxTuningRowsPerSlot)
+    return invalid(label + "a key needs 1 to 256 rows");
+  for (const TuningRowSpec &row : spec.rows) {
+    const auto names = [&](const Candidate &candidate) {
+      const KernelSpec &kernel = *tables->kernels[candidate.entry];
+      return kernel.name == row.kernel && kernel.op == spec.op;
+    };
+    const auto at = std::find_if(tables->candidates.begin(), tables->candidates.end(), names);
+    if (at == tables->candidates.end())
+      return invalid(label + "kernel '" + row.kernel + "' is no candidate");
+    if (!std::has_single_bit(row.align_bytes) || row.compute_units == 0)
+      return invalid(label + "alignment is not a power of two, or there are no compute units");
+    FLYDSL_RETURN_IF_ERROR(check_string("origin of a tuning row", row.origin));
+    tuning->rows.push_back({static_cast<uint32_t>(at - tables->candidates.begin()),
+                            tables->strings.add(row.origin), row.rows, row.keys, row.parallel,
+                            row.align_bytes, row.compute_units, row.figure_ns});
+  }
+  return {};
+}
+
+// Fills the cells of a slot whose rows and box are known.
+void fill_tuning_cells(std::span<const TuningRow> rows, const TuningSlot &slot,
+                       std::vector<uint8_t> *cells) {
+  TuningCoordinates at{};
+  const auto fill = [&](const auto &self, size_t axis) -> void {
+    if (axis == kTuningAxes) {
+      cells->push_back(static_cast<uint8_t>(nearest_row(rows, at)));
+      return;
+    }
+    for (uint32_t i = 0; i < slot.extent[axis]; ++i) {
+      at[axis] = static_cast<uint8_t>(slot.first[axis] + i);
+      self(self, axis + 1);
+    }
+  };
+  fill(fill, 0);
+}
+
+Status fill_tuning(const ArchiveSpec &spec, Tables *tables, TuningTables *tuning) {
+  std::vector<TuningSlot> slots;
+  std::vector<uint64_t> hashes;
+  for (const TuningSpec &key : spec.tuning) {
+    for (const TuningSlot &before : slots) {
+      if (before.key == key.key && before.op == tables->strings.add(key.op))
+        return invalid("tuning of " + key.op + ": a key is listed twice");
+    }
+    TuningSlot slot{};
+    slot.key = key.key;
+    slot.op = tables->strings.add(key.op);
+    slot.first_row = static_cast<uint32_t>(tuning->rows.size());
+    slot.row_count = static_cast<uint32_t>(key.rows.size());
+    slot.first_cell = static_cast<uint32_t>(tuning->cells.size());
+    FLYDSL_RETURN_IF_ERROR(fill_tuning_rows(key, tables, tuning));
+    const auto rows = std::span<const TuningRow>(tuning->rows).subspan(slot.first_row);
+    for (size_t axis = 0; axis < kTuningAxes; ++axis) {
+      uint8_t low = 255, high = 0;
+      for (const TuningRow &row : rows) {
+        const uint8_t at = tuning_coordinates(point_of(row), row.compute_units)[axis];
+        low = std::min(low, at);
+        high = std::max(high, at);
+      }
+      slot.first[axis] = low;
+      slot.extent[axis] = static_cast<uint8_t>(high - low + 1);
+    }
+    fill_tuning_cells(rows, slot, &tuning->cells);
+    if (tuning->cells.size() > kMaxTuningCells || tuning->rows.size() > kMaxTuningRows)
+      return invalid("the tuning table is above its caps");
+    slots.push_back(slot);
+    hashes.push_back(selection_hash(key.op, key.key));
+  }
+  if (slots.empty()) return {};
+  size_t size = std::bit_ceil(slots.size() * 2);
+  while (size <= kMaxTuningSlots && !place_slots(slots, hashes, size, &tuning->slots)) size *= 2;
+  return size <= kMaxTuningSlots ? Status() : invalid("the tuning table is above its caps");
+}
+
 void append(std::vector<unsigned char> *out, const void *data, size_t bytes) {
   const unsigned char *p = static_cast<const unsigned char *>(data);
   out->insert(out->end(), p, p + bytes);
@@ -206,7 +328,8 @@ void append(std::vector<unsigned char> *out, const void *data, size_t bytes) {
 }
 
 // Header size is a multiple of 8, so padding within the index is padding within the file.
-std::vector<unsigned char> assemble(const ArchiveSpec &spec, Tables *tables, const Frames &frames) {
+std::vector<unsigned char> assemble(const ArchiveSpec &spec, Tables *tables,
+                                    const TuningTables &tuning, const Frames &frames) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.format_version = kFormatVersion;
@@ -218,6 +341,9 @@ std::vector<unsigned char> assemble(const ArchiveSpec &spec, Tables *tables, con
   header.string_bytes = static_cast<uint32_t>(tables->strings.bytes().size());
   header.slot_count = static_cast<uint32_t>(tables->slots.size());
   header.candidate_count = static_cast<uint32_t>(tables->candidates.size());
+  header.tuning_slot_count = static_cast<uint32_t>(tuning.slots.size());
+  header.tuning_row_count = static_cast<uint32_t>(tuning.rows.size());
+  header.tuning_cell_count = static_cast<uint32_t>(tuning.cells.size());
   header.dictionary_bytes = static_cast<uint32_t>(frames.dictionary.size());
   header.index_bytes = index_bytes(header);
 
@@ -240,6 +366,9 @@ std::vector<unsigned char> assemble(const ArchiveSpec &spec, Tables *tables, con
   append(&index, tables->strings.bytes().data(), tables->strings.bytes().size());
   append(&index, tables->slots.data(), tables->slots.size() * sizeof(Slot));
   append(&index, tables->candidates.data(), tables->candidates.size() * sizeof(Candidate));
+  append(&index, tuning.slots.data(), tuning.slots.size() * sizeof(TuningSlot));
+  append(&index, tuning.rows.data(), tuning.rows.size() * sizeof(TuningRow));
+  append(&index, tuning.cells.data(), tuning.cells.size());
   append(&index, frames.dictionary.data(), frames.dictionary.size());
   header.index_checksum = checksum(index.data(), index.size());
   header.header_checksum = checksum(&header, offsetof(Header, header_checksum));
@@ -261,6 +390,8 @@ Status build(const ArchiveSpec &spec, std::vector<unsigned char> *file, WriteRep
   Tables tables;
   FLYDSL_RETURN_IF_ERROR(fill_entries(spec, &tables));
   FLYDSL_RETURN_IF_ERROR(fill_selection(spec, &tables));
+  TuningTables tuning;
+  FLYDSL_RETURN_IF_ERROR(fill_tuning(spec, &tables, &tuning));
   if (tables.strings.bytes().size() > kMaxStringBytes)
     return invalid("the strings are above the cap of 16 MiB");
 
@@ -268,7 +399,7 @@ Status build(const ArchiveSpec &spec, std::vector<unsigned char> *file, WriteRep
   for (const KernelSpec *kernel : tables.kernels) images.push_back(&kernel->image);
   Frames frames;
   FLYDSL_RETURN_IF_ERROR(compress_images(images, &frames));
-  *file = assemble(spec, &tables, frames);
+  *file = assemble(spec, &tables, tuning, frames);
   *report = {};
   for (const auto *image : images) report->image_bytes += image->size();
   report->dictionary_bytes = frames.dictionary.size();

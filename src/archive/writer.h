@@ -36,12 +36,27 @@ struct SelectionSpec {
   std::vector<CandidateSpec> candidates;  // best first
 };
 
+struct TuningRowSpec {
+  std::string kernel;  // name of a KernelSpec that is a candidate
+  uint64_t rows = 0, keys = 0, parallel = 1;
+  uint32_t align_bytes = 1, compute_units = 1;
+  uint64_t figure_ns = 0;
+  std::string origin;
+};
+
+struct TuningSpec {
+  std::string op;
+  uint64_t key = 0;
+  std::vector<TuningRowSpec> rows;
+};
+
 struct ArchiveSpec {
   std::string arch;
   uint64_t abi_id = 0;
   uint32_t library_version = 0;
   std::vector<KernelSpec> kernels;
   std::vector<SelectionSpec> selection;
+  std::vector<TuningSpec> tuning;
 };
 
 struct WriteReport {

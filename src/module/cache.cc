@@ -126,7 +126,8 @@ Status ModuleCache::get_loaded(int device, uint32_t entry, const KernargContract
 Status ModuleCache::check_entry(int device, uint32_t index, const KernargContract &contract) const {
   const archive::Entry &entry = archive_.entries()[index];
   const char *name = archive_.string(entry.name);
-  if (entry.kernarg_layout_id != contract.layout_id || entry.kernarg_bytes != contract.bytes) {
+  const bool known = contract.is_of(entry) || (contract.other && contract.other->is_of(entry));
+  if (!known) {
     return error(FLYDSL_AOT_ARCHIVE_MISMATCH,
                  "'%s': kernel '%s' takes arguments of layout 0x%016llx (%u bytes), this library "
                  "passes 0x%016llx (%u "

@@ -24,6 +24,11 @@ namespace flydsl::module {
 struct KernargContract {
   uint64_t layout_id;
   uint32_t bytes;
+  const KernargContract *other = nullptr;  // what else the operator can pass, for kernels of another backend
+
+  bool is_of(const archive::Entry &entry) const {
+    return entry.kernarg_layout_id == layout_id && entry.kernarg_bytes == bytes;
+  }
 };
 
 class ModuleCache {

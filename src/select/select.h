@@ -15,10 +15,11 @@
 #include <string_view>
 
 #include "src/archive/reader.h"
+#include "src/select/policy.h"
 
 namespace flydsl::select {
 
-constexpr size_t kMaxKeys = 4;
+constexpr size_t kMaxKeys = 8;
 
 struct Problem {
   std::string_view op;
@@ -30,9 +31,27 @@ struct Problem {
   // Looked up where no candidate of functional_key fits; the first `fallbacks` of them count.
   std::array<uint64_t, kMaxKeys - 1> fallback_keys = {};
   size_t fallbacks = 0;
+  // Whether it is for the kernel that a call is known by. A forced kernel that is no candidate of it leaves the call
+  // without a kernel; of the others of a call it says nothing.
+  bool main = true;
+  // What else tuning looks at: what there is to spread over compute units (batch x heads, or columns), and the key of its
+  // rows, 0 for functional_key. A problem that yields has no kernel where the row's is none of its candidates.
+  uint64_t parallel = 1;
+  uint64_t tuning_key = 0;
+  bool yields = false;
+
+  bool has_key(uint64_t key) const noexcept;
 };
 
-// The candidates of all the problem's keys, best first.
+// Where a problem is to run.
+struct Context {
+  const archive::Archive &archive;
+  const archive::TargetId &device;
+  const Policy &policy;
+  uint32_t compute_units = archive::kTuningComputeUnits;  // above 0
+};
+
+// The candidates of all the problem's keys, best first. Archive and problem outlive it.
 class Candidates {
  public:
   Candidates(const archive::Archive &archive, const Problem &problem) noexcept;
@@ -40,27 +59,37 @@ class Candidates {
   const archive::Candidate *next() noexcept;
 
  private:
-  std::array<std::span<const archive::Candidate>, kMaxKeys> lists_;
-  size_t list_ = 0, index_ = 0;
+  const archive::Archive &archive_;
+  const Problem &problem_;
+  std::span<const archive::Candidate>
+      list_;  // of the key before `key_`, looked up when it is needed
+  size_t key_ = 0, index_ = 0;
 };
 
-enum class Refusal { None, Alignment, SeqQ, SeqK, Target };
+enum class Refusal { None, Alignment, SeqQ, SeqK, Target, Backend, NotForced };
 
-// Why a candidate does not fit the problem on a device; None when it does.
-Refusal refusal(const archive::Archive &archive, const archive::Candidate &candidate,
-                const Problem &problem, const archive::TargetId &device) noexcept;
+// Why a candidate does not fit the problem; None when it does. What the kernel cannot do comes before what the policy
+// does not want.
+Refusal refusal(const Context &context, const archive::Candidate &candidate,
+                const Problem &problem) noexcept;
 
 // The refusal in words, with the limit and the value seen.
-std::string describe(Refusal refusal, const archive::Archive &archive,
-                     const archive::Candidate &candidate, const Problem &problem,
-                     const archive::TargetId &device);
+std::string describe(Refusal refusal, const Context &context, const archive::Candidate &candidate,
+                     const Problem &problem);
 
-// Entry index of the kernel to run. No allocation, no lock.
-std::optional<uint32_t> select(const archive::Archive &archive, const Problem &problem,
-                               const archive::TargetId &device) noexcept;
+struct Choice {
+  uint32_t entry;
+  const archive::TuningRow *row;  // that decided; null: the first candidate that fits
+};
+
+// The kernel to run: of the tuning row nearest to the problem if it fits, else the first candidate that does. No
+// allocation, no lock.
+std::optional<Choice> select(const Context &context, const Problem &problem) noexcept;
+
+// A tuning row in words without commas: what was tuned, and where its figure comes from.
+std::string describe(const archive::Archive &archive, const archive::TuningRow &row);
 
 // One sentence for a problem without a kernel: every candidate and its refusal.
-std::string why_none(const archive::Archive &archive, const Problem &problem,
-                     const archive::TargetId &device);
+std::string why_none(const Context &context, const Problem &problem);
 
 }  // namespace flydsl::select

@@ -27,7 +27,7 @@ FIELD(flydsl_aot_mask, right, 8);
 FIELD(flydsl_aot_mask, anchor, 16);
 FIELD(flydsl_aot_mask, reserved, 20);
 
-SIZE(flydsl_aot_open_options, 40);
+SIZE(flydsl_aot_open_options, 56);
 FIELD(flydsl_aot_open_options, struct_size, 0);
 FIELD(flydsl_aot_open_options, device, 4);
 FIELD(flydsl_aot_open_options, device_library, 8);
@@ -35,6 +35,8 @@ FIELD(flydsl_aot_open_options, arch, 16);
 FIELD(flydsl_aot_open_options, archive_path, 24);
 FIELD(flydsl_aot_open_options, max_loaded_kernels, 32);
 FIELD(flydsl_aot_open_options, reserved, 36);
+FIELD(flydsl_aot_open_options, force_kernel, 40);
+FIELD(flydsl_aot_open_options, backends, 48);
 
 SIZE(flydsl_aot_info, 64);
 FIELD(flydsl_aot_info, struct_size, 0);
@@ -57,12 +59,15 @@ FIELD(flydsl_aot_query_result, kernel, 16);
 FIELD(flydsl_aot_query_result, backend, 144);
 FIELD(flydsl_aot_query_result, reason, 176);
 
-SIZE(flydsl_aot_candidate, 32);
+SIZE(flydsl_aot_candidate, 48);
 FIELD(flydsl_aot_candidate, struct_size, 0);
 FIELD(flydsl_aot_candidate, taken, 4);
 FIELD(flydsl_aot_candidate, kernel, 8);
 FIELD(flydsl_aot_candidate, backend, 16);
 FIELD(flydsl_aot_candidate, reason, 24);
+FIELD(flydsl_aot_candidate, fits, 32);
+FIELD(flydsl_aot_candidate, main, 36);
+FIELD(flydsl_aot_candidate, problem, 40);
 
 SIZE(flydsl_aot_archive_entry, 128);
 FIELD(flydsl_aot_archive_entry, struct_size, 0);

@@ -88,7 +88,7 @@ class Generate(unittest.TestCase):
         self.assertTrue(text.endswith("key general 36 1\nkey float8 37 1\nkey padded 38 1\nkey many_rows 39 1\n"))
         layout_id = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         self.assertEqual(layout.layout_id(OPERATOR), layout_id)
-        abi = f"attention_forward:{layout_id:016x}\nselection:1\n"
+        abi = f"attention_forward:{layout_id:016x}\nselection:2\n"
         abi_id = int.from_bytes(hashlib.sha256(abi.encode()).digest()[:8], "little")
         self.assertEqual(layout.abi_id((OPERATOR,)), abi_id)
 

@@ -101,7 +101,8 @@ class RunTest(ToolTest):
         candidates = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(("taken", "not-taken"))]
         self.assertEqual(candidates, [["taken", "attention_forward_bf16_d64_causal_direct_m128n64"],
                                       ["not-taken", "attention_forward_bf16_d64_causal_staged_m128n64"],
-                                      ["not-taken", "attention_forward_bf16_d64_general_m128n64"]])
+                                      ["not-taken", "attention_forward_bf16_d64_general_m128n64"],
+                                      ["not-taken", "attention_forward_bf16_d64_causal_alternating_m128n64"]])
         files = [f"--in={name}={SMOLLM2}/layer00_{name}.npy" for name in "qkv"]
         from_files = self.tool("explain", "attention_forward", *files, "--set", "dtype=bf16", "--set", "causal=top-left")
         self.assertEqual(from_files.stdout.split("setting")[0], result.stdout.split("setting")[0])

@@ -444,10 +444,18 @@ TEST_F(AttentionBackwardTest, ExplainListsCandidatesOfEveryPass) {
   params.k.data = place(kK);
   candidates.clear();
   ASSERT_TRUE(library_.attention_backward_explain(params, &candidates).ok());
-  ASSERT_EQ(candidates.size(), 3u);
+  ASSERT_EQ(candidates.size(), 7u);
   EXPECT_EQ(candidates[1].kernel, "backward_bf16_d128_fused_none");
   EXPECT_TRUE(candidates[1].taken);
   EXPECT_EQ(candidates[2].kernel, "backward_bf16_convert");
+  // Those that could take its place.
+  for (size_t i = 3; i < candidates.size(); ++i) {
+    EXPECT_FALSE(candidates[i].taken);
+    EXPECT_TRUE(candidates[i].fits);
+    EXPECT_EQ(candidates[i].reason, "one kernel computes dq, dk and dv") << candidates[i].kernel;
+  }
+  EXPECT_TRUE(candidates[3].main);
+  EXPECT_FALSE(candidates[6].main);
 }
 
 TEST_F(AttentionBackwardTest, NoKernel) {

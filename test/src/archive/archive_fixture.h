@@ -59,6 +59,18 @@ inline archive::ArchiveSpec small_spec() {
   return spec;
 }
 
+// The same with tuning rows of key 5: "a" is the fastest of few rows, "b" of many.
+inline archive::ArchiveSpec tuned_spec() {
+  archive::ArchiveSpec spec = small_spec();
+  spec.tuning = {{"op",
+                  5,
+                  {{"a", 64, 100, 8, 16, 256, 1500, "model:x"},
+                   {"b", 1000, 100, 8, 16, 256, 2500, "model:x"},
+                   {"b", 1000, 100, 64, 16, 256, 9000, "model:x"}}},
+                 {"op", 9, {{"c", 10, 10, 1, 16, 128, 7, "hip:y"}}}};
+  return spec;
+}
+
 inline std::vector<unsigned char> build_or_die(const archive::ArchiveSpec &spec) {
   std::vector<unsigned char> file;
   archive::WriteReport report;

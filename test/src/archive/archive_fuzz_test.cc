@@ -35,7 +35,13 @@ bool exercise(const std::string &path, const archive::ArchiveSpec &spec) {
                     [&](const archive::KernelSpec &kernel) { return kernel.image == image; });
     EXPECT_TRUE(packed) << "a code object that was never packed was accepted";
   }
-  for (const uint64_t key : {5, 9, 77}) (void)opened->find("op", key);
+  for (const uint64_t key : {5, 9, 77}) {
+    (void)opened->find("op", key);
+    for (const uint64_t rows : {uint64_t{0}, uint64_t{100}, UINT64_MAX}) {
+      const archive::TuningRow *row = opened->tuned("op", key, {rows, 100, UINT64_MAX, 16}, 256);
+      if (row) EXPECT_LT(row->candidate, opened->candidates().size());
+    }
+  }
   return true;
 }
 
@@ -56,7 +62,7 @@ class MemoryFile {
 };
 
 TEST(ArchiveFuzz, EveryTruncation) {
-  const archive::ArchiveSpec spec = small_spec();
+  const archive::ArchiveSpec spec = tuned_spec();
   const Bytes good = build_or_die(spec);
   MemoryFile file;
   file.write(good);
@@ -71,7 +77,7 @@ TEST(ArchiveFuzz, EveryTruncation) {
 TEST(ArchiveFuzz, RandomBytes) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed));
   std::mt19937_64 random(kSeed);
-  const archive::ArchiveSpec spec = small_spec();
+  const archive::ArchiveSpec spec = tuned_spec();
   const Bytes good = build_or_die(spec);
   MemoryFile file;
   for (int round = 0; round < 4000; ++round) {
@@ -89,7 +95,7 @@ TEST(ArchiveFuzz, RandomBytes) {
 TEST(ArchiveFuzz, RandomIndexBytesWithRightChecksums) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed + 1));
   std::mt19937_64 random(kSeed + 1);
-  const archive::ArchiveSpec spec = small_spec();
+  const archive::ArchiveSpec spec = tuned_spec();
   const Bytes good = build_or_die(spec);
   Header header;
   std::memcpy(&header, good.data(), sizeof header);

@@ -189,7 +189,7 @@ const Refusal kRefusals[] = {
     {"header_bytes", FLYDSL_AOT_ARCHIVE_CORRUPT, "header size",
      [](Editor &e) { e.header.header_bytes = 64; }},
     {"header_reserved", FLYDSL_AOT_ARCHIVE_CORRUPT, "reserved",
-     [](Editor &e) { e.header.reserved1[3] = 1; }},
+     [](Editor &e) { e.header.reserved1 = 1; }},
     {"file_bytes", FLYDSL_AOT_ARCHIVE_CORRUPT, "the file has",
      [](Editor &e) { e.header.file_bytes += 8; }},
     {"arch_empty", FLYDSL_AOT_ARCHIVE_CORRUPT, "architecture",

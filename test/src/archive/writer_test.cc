@@ -36,11 +36,19 @@ const Row kRows[] = {
     {"alignment", [](ArchiveSpec &s) { s.selection[0].candidates[0].align_bytes = 12; }},
     {"empty range", [](ArchiveSpec &s) { s.selection[0].candidates[0].seq_q_min = 101; }},
     {"key is listed twice", [](ArchiveSpec &s) { s.selection.push_back(s.selection[0]); }},
+    {"1 to 256 rows", [](ArchiveSpec &s) { s.tuning[0].rows.clear(); }},
+    {"1 to 256 rows", [](ArchiveSpec &s) { s.tuning[0].rows.resize(257, s.tuning[0].rows[0]); }},
+    {"'nobody' is no candidate", [](ArchiveSpec &s) { s.tuning[0].rows[1].kernel = "nobody"; }},
+    {"'c' is no candidate", [](ArchiveSpec &s) { s.tuning[1].op = "other"; }},
+    {"alignment", [](ArchiveSpec &s) { s.tuning[0].rows[0].align_bytes = 12; }},
+    {"compute units", [](ArchiveSpec &s) { s.tuning[0].rows[0].compute_units = 0; }},
+    {"origin", [](ArchiveSpec &s) { s.tuning[0].rows[0].origin.clear(); }},
+    {"a key is listed twice", [](ArchiveSpec &s) { s.tuning.push_back(s.tuning[0]); }},
 };
 
 TEST(ArchiveWriter, RefusesInconsistentInput) {
   for (const Row &row : kRows) {
-    ArchiveSpec spec = small_spec();
+    ArchiveSpec spec = tuned_spec();
     row.edit(spec);
     std::vector<unsigned char> file;
     archive::WriteReport report;

@@ -18,15 +18,22 @@ class Select : public ::testing::Test {
     write_bytes(folder_.file("a.fda"), build_or_die(spec));
     ASSERT_TRUE(archive::Archive::open(folder_.file("a.fda"), kAbiId, &archive_).ok());
   }
+  Status make_policy(const select::NameList &force, const select::NameList &backends) {
+    policy_ = {};
+    return select::make_policy(*archive_, force, backends, &policy_);
+  }
   std::string taken(const Problem &problem, const char *device = "gfx950:sramecc+:xnack-") {
-    const auto entry = select::select(*archive_, problem, *archive::parse_target_id(device));
-    return entry ? archive_->string(archive_->entries()[*entry].name) : "none";
+    const auto target = archive::parse_target_id(device);
+    const auto choice = select::select({*archive_, *target, policy_}, problem);
+    return choice ? archive_->string(archive_->entries()[choice->entry].name) : "none";
   }
   std::string reason(const Problem &problem, const char *device = "gfx950:sramecc+:xnack-") {
-    return select::why_none(*archive_, problem, *archive::parse_target_id(device));
+    const auto target = archive::parse_target_id(device);
+    return select::why_none({*archive_, *target, policy_}, problem);
   }
   TempFolder folder_;
   std::unique_ptr<archive::Archive> archive_;
+  select::Policy policy_;
 };
 
 TEST_F(Select, FirstThatFits) {
@@ -59,6 +66,78 @@ TEST_F(Select, KeysInTurn) {
   EXPECT_NE(none.find("; a: takes Sq from 0 to 1000"), std::string::npos) << none;
   EXPECT_NE(reason({"op", 98, 2, 1, 1, {99}, 1}).find("0x0000000000000062 or 0x0000000000000063"),
             std::string::npos);
+}
+
+// The rows of tuned_spec(): "a" for few rows, "b" for many.
+TEST_F(Select, TunedRows) {
+  write_bytes(folder_.file("t.fda"), build_or_die(tuned_spec()));
+  ASSERT_TRUE(archive::Archive::open(folder_.file("t.fda"), kAbiId, &archive_).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 64, 100}), "a");  // not the first that fits
+  EXPECT_EQ(taken({"op", 5, 16, 900, 100}), "b");
+  EXPECT_EQ(taken({"op", 5, 2, 900, 100}), "a");  // the row's kernel does not fit
+  EXPECT_EQ(taken({"op", 5, 16, 1001, 100}), "none");
+  // Another key's rows, and rows of a key that is none of the problem's.
+  EXPECT_EQ(taken({"op", 9, 16, 64, 100, {5}, 1}), "c");
+  Problem problem = {"op", 9, 16, 64, 100, {5}, 1};
+  problem.tuning_key = 5;
+  EXPECT_EQ(taken(problem), "a");
+  problem = {"op", 9, 16, 64, 100};
+  problem.tuning_key = 5;
+  EXPECT_EQ(taken(problem), "c");
+  problem.yields = true;
+  EXPECT_EQ(taken(problem), "none");
+  problem.align_bytes = 1;  // of a kernel that does not fit nothing is made
+  EXPECT_EQ(reason(problem).find("none of 1 candidates fits; c: needs"), 0u) << reason(problem);
+  // What is forced, or not allowed, comes before rows.
+  ASSERT_TRUE(make_policy({"o", "b"}, {"o", nullptr}).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 64, 100}), "b");
+  policy_ = {};
+  const auto target = archive::parse_target_id("gfx950");
+  const auto choice = select::select({*archive_, *target, policy_}, {"op", 5, 16, 64, 100});
+  ASSERT_TRUE(choice && choice->row);
+  EXPECT_EQ(select::describe(*archive_, *choice->row),
+            "rows=64 keys=100 parallel=8 alignment=16 compute_units=256 a 1.500 us (model:x)");
+  EXPECT_EQ(select::select({*archive_, *target, policy_}, {"op", 5, 2, 900, 100})->row, nullptr);
+}
+
+TEST_F(Select, BackendsThatAreNotAllowed) {
+  ASSERT_TRUE(make_policy({"o", nullptr}, {"o", "aiter,triton"}).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 10, 10}), "none");
+  EXPECT_NE(reason({"op", 5, 16, 10, 10}).find("b: backend 'native' is not among those allowed"),
+            std::string::npos);
+  // What a kernel cannot do is said first.
+  EXPECT_NE(reason({"op", 5, 8, 10, 10}).find("b: needs base addresses"), std::string::npos);
+  ASSERT_TRUE(make_policy({"o", ""}, {"o", "aiter,native"}).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 10, 10}), "b");
+}
+
+TEST_F(Select, ForcedKernels) {
+  ASSERT_TRUE(make_policy({"o", "a"}, {"o", nullptr}).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 10, 10}), "a");
+  EXPECT_NE(reason({"op", 5, 1, 10, 10}).find("a: needs base addresses"), std::string::npos);
+  EXPECT_EQ(taken({"op", 9, 2, 100, 0, {5}, 1}), "a");  // of any key of the problem
+  EXPECT_EQ(taken({"op", 9, 2, 100, 0}), "none");       // a is no candidate of key 9
+  EXPECT_NE(reason({"op", 9, 2, 100, 0}).find("c: forced is 'a'"), std::string::npos);
+  EXPECT_EQ(taken({"op", 9, 2, 100, 0, {}, 0, false}), "c");  // a further kernel of a call
+  EXPECT_EQ(taken({"op", 5, 16, 10, 10, {}, 0, false}), "a");
+  ASSERT_TRUE(make_policy({"o", "c,a"}, {"o", nullptr}).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 10, 10}), "a");
+  EXPECT_EQ(taken({"op", 9, 2, 100, 0}), "c");
+}
+
+TEST_F(Select, BadPolicies) {
+  for (const char *names : {"d", "a,,b", ",", "a,", "aa", "a b", "A"}) {
+    const Status status = make_policy({"option x", names}, {"o", nullptr});
+    EXPECT_EQ(status.code(), FLYDSL_AOT_INVALID_ARGUMENT) << names;
+    EXPECT_EQ(status.message().find(std::string("option x is '") + names + "'; allowed: names"), 0u)
+        << status.message();
+  }
+  for (const char *names : {"natve", "native,", "NATIVE", "native, aiter"}) {
+    const Status status = make_policy({"o", nullptr}, {"option y", names});
+    EXPECT_EQ(status.code(), FLYDSL_AOT_INVALID_ARGUMENT) << names;
+    EXPECT_NE(status.message().find("allowed: some of native, aiter, triton, flydsl"),
+              std::string::npos);
+  }
 }
 
 TEST_F(Select, TargetFeatures) {
