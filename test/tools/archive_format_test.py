@@ -34,7 +34,7 @@ def made(change=None):
 def arch(name):
     def change(m):
         m.header_changes["arch"] = name.ljust(24, b"\0")
-        del m.entries[:], m.candidates[:], m.slots[:]
+        del m.entries[:], m.candidates[:], m.slots[:], m.tuning_slots[:], m.tuning_rows[:]
     return change
 
 
@@ -141,12 +141,29 @@ REFUSED = {
     "candidate of another key": lambda m: m.candidate(0, entry=2),
     "candidates shared with another key": lambda m: m.slot(m.used(1), first=1),
     "slot away from its hash, behind a gap": lambda m: m.slots.insert(0, m.slots.pop()),
+    "tuning row of no candidate": lambda m: m.tuning_row(0, candidate=3),
+    "tuning row whose origin is no string": lambda m: m.tuning_row(0, origin=1 << 20),
+    "tuning row of an odd alignment": lambda m: m.tuning_row(1, align_bytes=3),
+    "tuning row of no compute units": lambda m: m.tuning_row(1, compute_units=0),
+    "tuning rows of another operator": lambda m: m.tuning(op=m.text("other")),
+    "tuning rows outside the table": lambda m: m.tuning(count=3),
+    "tuning rows that wrap around": lambda m: m.tuning(first_row=(1 << 32) - 1),
+    "more tuning rows than a cell can name": lambda m: (m.tuning(count=257), setattr(m, "tuning_rows", m.tuning_rows * 129)),
+    "tuning cell of a row that is not there": lambda m: setattr(m, "tuning_cells", bytes((0, 2))),
+    "tuning cells outside the table": lambda m: m.tuning(first_cell=1),
+    "tuning box of 2^32 cells": lambda m: m.tuning(extent=bytes((255, 255, 255, 255)), lowest=bytes(4)),
+    "tuning box without cells": lambda m: m.tuning(extent=bytes((0, 1, 1, 1))),
+    "tuning box beyond the coordinates": lambda m: m.tuning(lowest=bytes((255, 14, 6, 8))),
+    "tuning slots that are all used": lambda m: setattr(m, "tuning_slots", [s for s in m.tuning_slots if s.count]),
+    "tuning slots, three": lambda m: m.tuning_slots.append(m.tuning_slots[0]),
+    "tuning slot of no operator": lambda m: m.tuning(op=1 << 20),
     "slots that are all used": lambda m: setattr(m, "slots", [m.slots[m.used()]] * 8),
 }
 ACCEPTED = {
     "as made": None,
     "shared frame": shared(),
     "no kernels": arch(b"gfx950"),
+    "no tuning": lambda m: (setattr(m, "tuning_slots", []), setattr(m, "tuning_rows", []), setattr(m, "tuning_cells", b"")),
     "another architecture": lambda m: (m.header_changes.update(arch=b"gfx942".ljust(24, b"\0")),
                                        [m.entry(i, target_id=m.text("gfx942:sramecc+:xnack-")) for i in range(3)]),
     "name that looks like a path": lambda m: m.entry(2, name=m.text("c/../../../etc/passwd")),
@@ -225,7 +242,8 @@ class ArchiveFormatTest(ToolTest):
             self.refuse(made(lambda m: m.header_changes.update(abi_id=ABI ^ 1 << bit)), "ARCHIVE_MISMATCH")
 
     def test_absurd_counts(self):
-        caps = {"entries": (65536, 160), "strings": (16 * MIB, 1), "slots": (MIB, 32), "candidates": (MIB, 48), "dictionary": (MIB, 1)}
+        caps = {"entries": (65536, 160), "strings": (16 * MIB, 1), "slots": (MIB, 32), "candidates": (MIB, 48), "dictionary": (MIB, 1),
+                "tuning_slots": (65536, 32), "tuning_rows": (MIB, 48), "tuning_cells": (4 * MIB, 1)}
         header = reader.Archive(made(), ABI).header
         for field, (cap, size) in caps.items():
             for count in (getattr(header, field) + 8, cap, cap + 1, 2 * cap, 1 << 31, (1 << 32) - 1):

@@ -1,4 +1,5 @@
 """A reader of kernel archives written from docs/archive-format.md alone: what it and the library say of a file must agree."""
+import math
 import re
 import struct
 from collections import namedtuple
@@ -7,9 +8,9 @@ import zstd
 from xxh3 import xxh3_64
 
 MIB = 1 << 20
-HEADER = struct.Struct("<8sIIQQII24sIIIIIIQQ16sQ")
+HEADER = struct.Struct("<8sIIQQII24sIIIIIIQQIIIIQ")
 Header = namedtuple("Header", "magic version header_bytes file_bytes abi_id library_version flags arch entries strings slots "
-                    "candidates dictionary reserved index_bytes index_checksum reserved_bytes checksum")
+                    "candidates dictionary reserved index_bytes index_checksum tuning_slots tuning_rows tuning_cells reserved2 checksum")
 ENTRY = struct.Struct("<6IQ2I3I3I5II6Q24s")
 Entry = namedtuple("Entry", "name op backend target_id symbol grid_rule kernarg_layout_id kernarg_bytes wave_size block0 block1 "
                    "block2 tile0 tile1 tile2 lds_static_bytes lds_dynamic_bytes scratch_bytes vgpr_count sgpr_count reserved "
@@ -18,7 +19,12 @@ SLOT = struct.Struct("<QIII12s")
 Slot = namedtuple("Slot", "functional_key op first count reserved")
 CANDIDATE = struct.Struct("<IIQQQQQ")
 Candidate = namedtuple("Candidate", "entry align_bytes seq_q_min seq_q_max seq_k_min seq_k_max reserved")
+TUNING_SLOT = struct.Struct("<QIIII4s4s")
+TuningSlot = namedtuple("TuningSlot", "key op first_row count first_cell lowest extent")
+TUNING_ROW = struct.Struct("<IIQQQIIQ")
+TuningRow = namedtuple("TuningRow", "candidate origin rows keys parallel align_bytes compute_units figure_ns")
 assert (HEADER.size, ENTRY.size, SLOT.size, CANDIDATE.size) == (128, 160, 32, 48)
+assert (TUNING_SLOT.size, TUNING_ROW.size) == (32, 48)
 STRING_FIELDS = ("name", "op", "backend", "target_id", "symbol")
 PROCESSOR = r"(?:gfx|sm_)[a-z0-9-]+"
 TARGET_ID = re.compile(rf"({PROCESSOR})((?::(?:sramecc|xnack)[+-])*)")
@@ -58,6 +64,7 @@ class Archive:
         self.names = [self.string(entry.name) for entry in self._checked_entries()]
         self._check_frames()
         self._check_selection()
+        self._check_tuning()
 
     def _header(self, abi_id):
         need(len(self.content) >= HEADER.size, "shorter than a header")
@@ -65,16 +72,18 @@ class Archive:
         need(header.magic == b"FLYDSLFA", "magic")
         need(header.version == 1, "format version", "ARCHIVE_VERSION")
         need(xxh3_64(self.content[:120]) == header.checksum, "header checksum")
-        need(header.header_bytes == 128 and header.flags == 0 and header.reserved == 0 and zero(header.reserved_bytes), "reserved")
+        need(header.header_bytes == 128 and header.flags == 0 and header.reserved == 0 and header.reserved2 == 0, "reserved")
         need(header.abi_id == abi_id, "ABI id", "ARCHIVE_MISMATCH")
         need(header.file_bytes == len(self.content), "file bytes")
         arch = header.arch.rstrip(b"\0")
         need(len(arch) < 24 and re.fullmatch(PROCESSOR.encode(), arch), "architecture")
         need(header.entries <= 65536 and header.strings <= 16 * MIB and header.slots <= MIB and header.candidates <= MIB
-             and header.dictionary <= MIB, "cap")
-        need(header.slots == 0 or power_of_two(header.slots), "slots are not a power of two")
+             and header.dictionary <= MIB and header.tuning_slots <= 65536 and header.tuning_rows <= MIB
+             and header.tuning_cells <= 4 * MIB, "cap")
+        need(all(count == 0 or power_of_two(count) for count in (header.slots, header.tuning_slots)), "slots are not a power of two")
         need(header.index_bytes == header.entries * 160 + padded(header.strings) + header.slots * 32 + header.candidates * 48
-             + padded(header.dictionary) and 128 + header.index_bytes <= len(self.content), "index bytes")
+             + header.tuning_slots * 32 + header.tuning_rows * 48 + padded(header.tuning_cells) + padded(header.dictionary)
+             and 128 + header.index_bytes <= len(self.content), "index bytes")
         return header
 
     def _index(self):
@@ -97,6 +106,9 @@ class Archive:
         self.strings = take(header.strings)
         self.slots = [Slot._make(row) for row in SLOT.iter_unpack(take(header.slots * 32))]
         self.candidates = [Candidate._make(row) for row in CANDIDATE.iter_unpack(take(header.candidates * 48))]
+        self.tuning_slots = [TuningSlot._make(row) for row in TUNING_SLOT.iter_unpack(take(header.tuning_slots * 32))]
+        self.tuning_rows = [TuningRow._make(row) for row in TUNING_ROW.iter_unpack(take(header.tuning_rows * 48))]
+        self.tuning_cells = take(header.tuning_cells)
         self.dictionary = take(header.dictionary)
 
     def string(self, offset):
@@ -150,16 +162,43 @@ class Archive:
         for slot in self.slots:
             need(slot.count == 0 or self.find(self.string(slot.op), slot.functional_key) is slot, "slot not reachable")
 
-    def find(self, op, functional_key):
-        """The slot of a key, or None."""
-        at = xxh3_64(op.encode(), functional_key)
-        for probe in range(256 if self.slots else 0):
-            slot = self.slots[(at + probe) % len(self.slots)]
+    def _check_tuning(self):
+        slots, rows, cells = self.tuning_slots, self.tuning_rows, self.tuning_cells
+        need(not slots or any(slot.count == 0 for slot in slots), "no empty tuning slot")
+        for row in rows:
+            need(row.candidate < len(self.candidates), "tuning row's candidate")
+            self.string(row.origin)
+            need(power_of_two(row.align_bytes) and row.compute_units > 0, "tuning row")
+        for slot in slots:
+            if slot.count == 0:
+                need(zero(TUNING_SLOT.pack(*slot)), "empty tuning slot is not zero")
+                continue
+            op, box = self.string(slot.op), math.prod(slot.extent)
+            need(slot.count <= 256 and slot.first_row + slot.count <= len(rows), "tuning rows outside the table")
+            need(all(low + extent <= 256 for low, extent in zip(slot.lowest, slot.extent)), "box beyond the coordinates")
+            need(box > 0 and slot.first_cell + box <= len(cells), "tuning cells outside the table")
+            need(max(cells[slot.first_cell:slot.first_cell + box]) < slot.count, "cell of another slot's row")
+            for row in rows[slot.first_row:slot.first_row + slot.count]:
+                need(self.string(self.entries[self.candidates[row.candidate].entry].op) == op, "tuning row of another operator")
+        for slot in slots:
+            need(slot.count == 0 or self.find_tuning(self.string(slot.op), slot.key) is slot, "tuning slot not reachable")
+
+    def _probe(self, slots, op, key):
+        at = xxh3_64(op.encode(), key)
+        for probe in range(256 if slots else 0):
+            slot = slots[(at + probe) % len(slots)]
             if slot.count == 0:
                 return None
-            if slot.functional_key == functional_key and self.string(slot.op) == op:
+            if slot[0] == key and self.string(slot.op) == op:
                 return slot
         return None
+
+    def find(self, op, functional_key):
+        """The slot of a key, or None."""
+        return self._probe(self.slots, op, functional_key)
+
+    def find_tuning(self, op, key):
+        return self._probe(self.tuning_slots, op, key)
 
     def image(self, entry):
         frame = self.content[entry.frame_offset:entry.frame_offset + entry.frame_bytes]
