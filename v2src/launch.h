@@ -99,8 +99,10 @@ Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare pre
   // Something of which each operator has one, to tell them apart.
   static constexpr char kOperator = 0;
   const uint32_t params_bytes = caller ? caller->struct_size : 0;
-  const bool known = handle && handle->recent_calls && params_bytes >= sizeof params_bytes &&
-                     params_bytes <= kMaxStructBytes && require_runtime(handle).ok();
+  // Calls that are recorded have a row each, with what selection found.
+  const bool known = handle && handle->recent_calls && !handle->calls &&
+                     params_bytes >= sizeof params_bytes && params_bytes <= kMaxStructBytes &&
+                     require_runtime(handle).ok();
   Status status;
   if (known &&
       handle->recent_calls->repeat(handle, &kOperator, caller, params_bytes, stream, &status))
