@@ -181,7 +181,10 @@ std::string default_file(const TuneArguments &arguments, const std::string &arch
                          const Shard &shard) {
   std::string name = "tuning/" + arch + "/" + arguments.op;
   if (shard.count > 1)
-    name += "." + std::to_string(shard.index + 1) + "of" + std::to_string(shard.count);
+    name.append(".")
+        .append(std::to_string(shard.index + 1))
+        .append("of")
+        .append(std::to_string(shard.count));
   const std::string path = name + ".jsonl";
   std::error_code ignored;  // what cannot be written says so below
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
