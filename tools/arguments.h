@@ -12,11 +12,12 @@ namespace flydsl::tools {
 
 // Options of every command that opens the library.
 struct OpenArguments {
-  std::string device;   // "", "hip", "emulator" or "none"
-  std::string arch;     // "" if not given
-  std::string archive;  // "" if not given
-  std::string force_kernel;  // "" if not given: names with commas
-  std::string backends;      // "" if not given: names with commas
+  // "" where nothing is given.
+  std::string device{};  // "hip", "emulator" or "none"
+  std::string arch{};
+  std::string archive{};
+  std::string force_kernel{};  // names with commas
+  std::string backends{};      // names with commas
 };
 
 // Splits NAME=VALUE texts; refuses a missing name or value, a name that is not `allowed`, and a
