@@ -51,6 +51,14 @@ MANIFEST = {
             "candidates": [{"kernel": "op_a", "align_bytes": 16, "seq_q": [0, 10], "seq_k": [0, 10]}],
         }
     ],
+    "tuning": [
+        {
+            "op": "op",
+            "key": "0x0000000000000007",
+            "rows": [{"kernel": "op_a", "rows": 5, "keys": 6, "parallel": 2, "alignment": 16, "compute_units": 256, "figure_ns": 9,
+                      "origin": "model"}],
+        }
+    ],
 }
 CODE_OBJECT = b"\x7fELF" + bytes(range(256)) * 8
 
@@ -96,7 +104,7 @@ class Pack(unittest.TestCase):
         self.assertEqual(first[:8], b"FLYDSLFA")
 
     def test_bad_manifest(self):
-        kernel, selection = ["kernels", 0], ["selection", 0]
+        kernel, selection, tuning = ["kernels", 0], ["selection", 0], ["tuning", 0]
         rows = [
             (["arch"], None, "'arch' is missing"),
             (["arch"], "compute_90", "'compute_90'"),
@@ -119,6 +127,12 @@ class Pack(unittest.TestCase):
             (selection + ["candidates", 0, "align_bytes"], 12, "alignment"),
             (selection + ["candidates", 0, "seq_q"], [5, 1], "empty range"),
             (selection + ["candidates"], [], "1 to 64 candidates"),
+            (["tuning"], None, "'tuning' is missing"),
+            (tuning + ["key"], "7", "'key' is not a hexadecimal number"),
+            (tuning + ["rows"], 3, "'rows' is not an array"),
+            (tuning + ["rows", 0, "kernel"], "nobody", "'nobody'"),
+            (tuning + ["rows", 0, "figure_ns"], -1, "tuning 0 row 0"),
+            (tuning + ["rows", 0, "alignment"], 3, "alignment"),
         ]
         for path, value, message in rows:
             with self.subTest(path=path, value=value):
