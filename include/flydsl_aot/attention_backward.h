@@ -36,13 +36,14 @@
  *   fp32 arithmetic may add. With w = 2^-24, t = 2^-126 (less may be taken as 0), S[i] the largest of |scale| sum_d |q k| +
  *   |bias| + |slope distance| of row i, dp = m (dout . v), and r[i,j] = p (exp(w (4 S[i] + 4 |lse[i]| + 16)) - 1), the error of p
  *   (at most 2^128), f is of
- *     ds[i,j]    g[i,j] = r |dp - delta| + 4 w (p + r) (m sum_d |dout v| + sum_d |dout out|) + t (|dp - delta| + 1)
+ *     ds[i,j]    g[i,j] = r |dp - delta| + n w (p + r) (m sum_d |dout v| + sum_d |dout out|) + t (|dp - delta| + 1)
  *     ds'[i,j]   g'[i,j] = g, with softcap g (1 - tanh^2) + 2^-20 (|ds| + g)
  *     dq[i,:]    |scale| sum_j (g' + 4 w |ds'|) |k[j,:]|       dk[j,:]: the same with sums over i and q[i,:]
  *     dv[j,:]    sum_i m (r + 4 w (p + r) + t) |dout[i,:]|        dbias: the sum of g + 4 w |ds|
- *     dsinks     sum_i r |delta| + 4 w (p + r) sum_d |dout out| with p = exp(sink - lse), which is all that it differs by
- *   (tools/verify/attention_backward_reference.h computes it.) So sums over n terms are taken as exact to 4 w of their absolute terms, which
- *   n fp32 additions in a tree or in matrix instructions keep for ordinary data.
+ *     dsinks     sum_i r |delta| + n w (p + r) sum_d |dout out| with p = exp(sink - lse), which is all that it differs by
+ *   with n = max(4, Dv). (tools/verify/attention_backward_reference.h computes it.) So sums over Dv are as exact as Dv fp32 additions in any
+ *   order are (where the values of all keys are equal, dp - delta is nothing but their rounding), and other sums are taken as exact to 4 w of
+ *   their absolute terms, which fp32 additions in a tree or in matrix instructions keep for ordinary data.
  * - Deterministic: equal inputs, shapes and strides give equal bits. There are no atomic sums.
  * - Stream-ordered; no hidden synchronisation or allocation; can be captured into a graph after a prefetch. Lengths are read
  *   when the kernels run. */

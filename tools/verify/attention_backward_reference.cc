@@ -102,6 +102,8 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
     g.score.assign(static_cast<size_t>(all_rows * p.keys), 0);
     g.score_floor = g.score_variance = g.score;
   }
+  // Of n fp32 additions in any order; dp - delta may be nothing else.
+  const double of_dots = std::max<double>(4, static_cast<double>(p.value_dim)) * kEpsilon;
   for (int64_t h = 0; h < p.heads_q; ++h) {
     const int64_t group = h / (p.heads_q / p.heads_kv);
     for (int64_t i = 0; i < p.rows; ++i) {
@@ -154,7 +156,7 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
         const double dp_magnitude = m * absolute_dot(dout, v, p.value_dim);
         const double ds = weight * (dp - delta);
         const double ds_floor = of_weight * std::fabs(dp - delta) +
-                                4 * kEpsilon * largest * (dp_magnitude + delta_magnitude) +
+                                of_dots * largest * (dp_magnitude + delta_magnitude) +
                                 kLeast * (std::fabs(dp - delta) + 1);
         if (p.want_score_gradient) {
           const size_t place = at * static_cast<size_t>(p.keys) + static_cast<size_t>(j);
@@ -182,7 +184,7 @@ Gradients attention_gradients(const BackwardProblem &p, const BackwardRounding &
                      of_sink = std::min(relative * sink_weight, kLargest);
         g.dsink[static_cast<size_t>(h)] -= sink_weight * delta;
         g.dsink_floor[static_cast<size_t>(h)] += finite(
-            of_sink * std::fabs(delta) + 4 * kEpsilon * (sink_weight + of_sink) * delta_magnitude);
+            of_sink * std::fabs(delta) + of_dots * (sink_weight + of_sink) * delta_magnitude);
       }
     }
   }
