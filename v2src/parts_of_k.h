@@ -10,6 +10,30 @@
 
 namespace flydsl {
 
+constexpr int64_t kMostParts = 64;
+constexpr uint64_t kMostWorkspaceBytes = uint64_t{1} << 29;
+constexpr int64_t kElementsOfBlock = 8;  // of the second pass: a lane's, in a row
+
+constexpr int64_t divided_up(int64_t value, int64_t by) {
+  return value / by + (value % by != 0);
+}
+// K of a part, a multiple of `granule` where there are several.
+constexpr int64_t part_of_k(int64_t k, int64_t splits, int64_t granule) {
+  return splits == 1 ? k : divided_up(divided_up(k, splits), granule) * granule;
+}
+// The sums of all parts.
+template <class Problem>
+uint64_t bytes_of_parts(const Problem &problem, int64_t splits) {
+  if (splits == 1) return 0;
+  return static_cast<uint64_t>(problem.m) * static_cast<uint64_t>(problem.n) *
+         static_cast<uint64_t>(problem.batches) * static_cast<uint64_t>(splits) * sizeof(float);
+}
+// Of the second pass.
+template <class Problem>
+int64_t blocks_of(const Problem &problem) {
+  return problem.batches * problem.m * divided_up(problem.n, kElementsOfBlock);
+}
+
 // `query`: the function that says how large it must be.
 Status check_workspace_of_parts(const void *workspace, uint64_t bytes, uint64_t needed,
                                 const char *query);

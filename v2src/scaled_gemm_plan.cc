@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "v2src/matrix_check.h"
+#include "v2src/parts_of_k.h"
 #include "v2src/scaled_gemm.h"
 
 namespace flydsl::scaled_gemm {
@@ -12,21 +13,7 @@ namespace {
 constexpr int64_t kGranule = FLYDSL_AOT_SCALED_GEMM_K_GRANULE(FLYDSL_AOT_VALUE);
 #undef FLYDSL_AOT_VALUE
 constexpr int64_t kLeastPart = 2 * kGranule;  // of K: less is start and end rather than products
-constexpr int64_t kMostParts = 64;
-constexpr uint64_t kMostWorkspaceBytes = uint64_t{1} << 29;
-constexpr int64_t kElementsOfBlock = 8;  // of the second pass: a lane's, in a row
 
-int64_t divided_up(int64_t value, int64_t by) {
-  return value / by + (value % by != 0);
-}
-int64_t part_of_k(int64_t k, int64_t splits) {
-  return splits == 1 ? k : divided_up(divided_up(k, splits), kGranule) * kGranule;
-}
-uint64_t bytes_of_parts(const Problem &problem, int64_t splits) {
-  if (splits == 1) return 0;
-  return static_cast<uint64_t>(problem.m) * static_cast<uint64_t>(problem.n) *
-         static_cast<uint64_t>(problem.batches) * static_cast<uint64_t>(splits) * sizeof(float);
-}
 int64_t tiles_of(const Problem &problem, int64_t rows, int64_t columns) {
   return divided_up(problem.m, rows) * divided_up(problem.n, columns) * problem.batches;
 }
@@ -42,7 +29,7 @@ constexpr double kSlabClocks = 2048, kTileClocks = 7000, kStoreClocks = 8000;
 
 double clocks_of(const Problem &problem, int64_t rows, int64_t columns, int64_t splits) {
   const bool packed = problem.params->a.dtype == FLYDSL_AOT_E2M1X2;
-  const double part = static_cast<double>(part_of_k(problem.k, splits)) / (packed ? 2 : 1);
+  const double part = static_cast<double>(part_of_k(problem.k, splits, kGranule)) / (packed ? 2 : 1);
   const int64_t tiles = tiles_of(problem, rows, columns) * splits;
   const double share_of_tile = static_cast<double>(rows * columns) / (256 * 256);
   if (!has_parts(columns))
@@ -68,7 +55,7 @@ Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns) {
     return best;
   for (int64_t splits = 2; splits <= std::min(kMostParts, problem.k / kLeastPart); ++splits) {
     // Parts may be so long that fewer of them are enough.
-    if (divided_up(problem.k, part_of_k(problem.k, splits)) != splits) continue;
+    if (divided_up(problem.k, part_of_k(problem.k, splits, kGranule)) != splits) continue;
     if (bytes_of_parts(problem, splits) > kMostWorkspaceBytes) break;
     const double clocks = clocks_of(problem, tile_rows, tile_columns, splits);
     if (clocks < best.clocks) best = {clocks, splits};
@@ -80,10 +67,9 @@ Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan) 
   plan->row_tiles = divided_up(problem.m, entry.tile[0]);
   plan->column_tiles = divided_up(problem.n, entry.tile[1]);
   plan->splits = cost_of(problem, entry.tile[0], entry.tile[1]).splits;
-  plan->split_k = part_of_k(problem.k, plan->splits);
+  plan->split_k = part_of_k(problem.k, plan->splits, kGranule);
   plan->workspace_bytes = bytes_of_parts(problem, plan->splits);
-  plan->second_pass_blocks =
-      plan->splits == 1 ? 0 : problem.batches * problem.m * divided_up(problem.n, kElementsOfBlock);
+  plan->second_pass_blocks = plan->splits == 1 ? 0 : blocks_of(problem);
   FLYDSL_RETURN_IF_ERROR(linear_tiles(plan->row_tiles * plan->column_tiles,
                                       problem.batches * plan->splits, 1, 1, &plan->grid));
   if (entry.tile[2] == 0) return {};
