@@ -44,6 +44,7 @@ INCLUDES = [
     ("tools/verify/", ["tools/verify/", "flydsl_aot/"]),
     ("tools/", ["tools/", "flydsl_aot/", "emulator/hip/flydsl_emu.h"]),
     ("examples/", ["flydsl_aot/"]),
+    ("packaging/", ["flydsl_aot/"]),
     ("test/", [""]),
 ]
 # Prefix of a third-party include -> folders that may have it.
