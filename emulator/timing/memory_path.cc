@@ -36,6 +36,7 @@ const OpService &MemoryPath::service_of(uint32_t op) const {
 
 Source MemoryPath::next_source(uint32_t op, const OpService &service) {
   auto &debt = debts_[op].of_source;
+  debts_[op].found_early -= service.l1_share;
   for (size_t n = 0; n < debt.size(); ++n) debt[n] += service.share[n];
   // Of equal ones the farthest: a first touch misses.
   size_t most = debt.size() - 1;
@@ -43,6 +44,21 @@ Source MemoryPath::next_source(uint32_t op, const OpService &service) {
     if (debt[n] > debt[most] + 1e-9) most = n;
   debt[most] -= 1;
   return Source(most);
+}
+
+void MemoryPath::found_in_l1(uint32_t op) {
+  const OpService &service = service_of(op);
+  Debt &debts = debts_[op];
+  debts.found_early += 1 - service.l1_share;
+  if (debts.found_early < 1 - 1e-9) return;
+  debts.found_early -= 1;
+  auto &debt = debts.of_source;
+  for (size_t n = 0; n < debt.size(); ++n) debt[n] += service.share[n];
+  // Finds come in clusters, before or after the misses that they save: the nearest place may be ahead by as many.
+  constexpr double kAhead = 1024;
+  size_t nearest = 0;
+  while (nearest + 1 < debt.size() && (service.share[nearest] <= 0 || debt[nearest] < -kAhead)) ++nearest;
+  debt[nearest] -= 1;
 }
 
 double MemoryPath::load_line(double clock, uint32_t op, bool through) {
@@ -101,6 +117,8 @@ double MemoryPath::vector(double clock, const RequestOrigin &origin, const Memor
           done, store_line(begin, use.op, use.kind == MemoryKind::kGlobalAtomic, use.device_scope));
     } else if (use.device_scope || !l1_.access(line_of(origin, lines[n]), requests_).hit) {
       done = std::max(done, load_line(begin, use.op, use.device_scope));
+    } else {
+      found_in_l1(use.op);
     }
   }
   return done;
@@ -110,9 +128,12 @@ double MemoryPath::scalar(double clock, const RequestOrigin &, const MemoryUse &
                           const uint64_t *lines) {
   ++requests_;
   double done = clock + constants_.scalar_load_latency;
-  for (uint32_t n = 0; n < use.line_count; ++n)
+  for (uint32_t n = 0; n < use.line_count; ++n) {
     if (!scalar_.access(lines[n], requests_).hit)
       done = std::max(done, load_line(clock, use.op, false));
+    else
+      found_in_l1(use.op);
+  }
   return done;
 }
 

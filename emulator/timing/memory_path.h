@@ -39,12 +39,17 @@ class MemoryPath : public MemoryPort {
     }
   };
   // Shares are handed out evenly: the source that is furthest behind its share is next.
+  // Shares are of lines that miss the L1 of the profile, where all compute units go in lock-step. This one's may find more: work-groups
+  // drift apart, and the second half of a line is still there. What was not in the profile's L1 and is in this one spares the nearest
+  // place that the instruction's lines come from: the first touch of a line is no hit anywhere, so HBM's bytes stay.
   struct Debt {
+    double found_early = 0;  // lines that missed there, less those that missed here
     std::array<double, unsigned(Source::kCount)> of_source = {};
     double write_back = 0;
   };
   const OpService &service_of(uint32_t op) const;
   Source next_source(uint32_t op, const OpService &service);
+  void found_in_l1(uint32_t op);
   // `through`: past the L2, which keeps nothing of it.
   double load_line(double clock, uint32_t op, bool through);
   double store_line(double clock, uint32_t op, bool atomic, bool through);

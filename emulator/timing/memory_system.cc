@@ -48,7 +48,7 @@ uint64_t common_steps(const MemoryStreams &streams) {
 
 struct Counts {
   std::array<double, unsigned(Source::kCount)> lines = {};
-  double write_backs = 0;
+  double write_backs = 0, l1_hits = 0;
   uint64_t stored = 0;
   // Lines of the first stream that came from beyond the L2, and how many other XCDs touch them, too.
   uint64_t missed = 0, sharers = 0;
@@ -66,6 +66,7 @@ OpService service_of(const Counts &counts) {
   service.lines = uint64_t(total + 0.5);
   for (size_t n = 0; n < counts.lines.size(); ++n)
     service.share[n] = total > 0 ? counts.lines[n] / total : 0;
+  if (counts.l1_hits > 0) service.l1_share = counts.l1_hits / (counts.l1_hits + total);
   if (counts.stored) service.write_back = counts.write_backs / double(counts.stored);
   return service;
 }
@@ -110,7 +111,10 @@ class Levels {
         pass_l2(counts, line, event.step, first_stream, store);
         continue;
       }
-      if (!store && nearest.access(own, event.step).hit) continue;
+      if (!store && nearest.access(own, event.step).hit) {
+        counts.l1_hits += 1;
+        continue;
+      }
       const CacheTags::Found found = l2_.access(line, event.step, store);
       if (store) {
         ++counts.stored;
@@ -136,6 +140,7 @@ class Levels {
       for (size_t n = 0; n < all.lines.size(); ++n) all.lines[n] += counts.lines[n];
       all.write_backs += counts.write_backs;
       all.stored += counts.stored;
+      all.l1_hits += counts.l1_hits;
     }
     result.of_others = service_of(all);
     if (all.total() == 0) result.of_others.share[unsigned(Source::kHbm)] = 1;

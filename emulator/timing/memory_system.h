@@ -22,7 +22,8 @@ enum class Source : uint8_t {
 
 // Of one instruction of the program.
 struct OpService {
-  std::array<double, unsigned(Source::kCount)> share = {};  // of its lines; sums to 1
+  std::array<double, unsigned(Source::kCount)> share = {};  // of its lines that miss the L1; sums to 1
+  double l1_share = 0;    // of all its lines: found in the L1
   double write_back = 0;  // lines that HBM has to take in the end, for each line stored
   uint64_t lines = 0;     // seen
 };

@@ -265,6 +265,41 @@ TEST_F(Path, SharesAreHandedOutEvenly) {
   EXPECT_EQ(p.l2_bytes(), 400 * kLineBytes);
 }
 
+// The profile's L1 lost each line before its second half was read (HBM, then L2), this one keeps it: HBM's bytes stay.
+TEST_F(Path, WhatTheL1FindsEarlySparesTheNearestPlace) {
+  all_from(Source::kL2);
+  profile_.ops[1].share = {};
+  profile_.ops[1].share[unsigned(Source::kL2)] = 0.5;
+  profile_.ops[1].share[unsigned(Source::kHbm)] = 0.5;
+  MemoryPath p = path();
+  double clock = 0;
+  for (uint64_t block = 0; block < 40; ++block)
+    for (int half = 0; half < 2; ++half) {
+      const std::vector<uint64_t> all = lines(1000 * block, 16);
+      p.vector(clock += 1e6, {0, 0, 0}, use(16), all.data());
+    }
+  EXPECT_EQ(p.l2_bytes(), 40 * 16 * kLineBytes);
+  EXPECT_NEAR(p.hbm_bytes(), 40 * 16 * kLineBytes, 16 * kLineBytes);
+}
+
+// Where the profile's L1 found as many, nothing is owed for them: each miss is shared out as before.
+TEST_F(Path, WhatBothFindInTheL1OwesNothing) {
+  all_from(Source::kL2);
+  profile_.ops[1].share = {};
+  profile_.ops[1].share[unsigned(Source::kL2)] = 0.5;
+  profile_.ops[1].share[unsigned(Source::kHbm)] = 0.5;
+  profile_.ops[1].l1_share = 0.75;
+  MemoryPath p = path();
+  double clock = 0;
+  for (uint64_t block = 0; block < 40; ++block)
+    for (int time = 0; time < 4; ++time) {
+      const std::vector<uint64_t> all = lines(1000 * block, 16);
+      p.vector(clock += 1e6, {0, 0, 0}, use(16), all.data());
+    }
+  EXPECT_EQ(p.l2_bytes(), 40 * 16 * kLineBytes);
+  EXPECT_NEAR(p.hbm_bytes(), 40 * 8 * kLineBytes, 8 * kLineBytes);
+}
+
 TEST_F(Path, StoresAreAcknowledgedByTheL2AndDrainToHbm) {
   profile_.ops[1].lines = 1;
   profile_.ops[1].write_back = 1;
