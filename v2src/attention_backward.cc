@@ -41,11 +41,18 @@ Passes passes_of(const Problem &problem, bool together) {
   return passes;
 }
 
-// Whether one kernel will compute dq, dk and dv.
+// Whether one kernel will compute dq, dk and dv: a tuning row or the user says so, else what is thought to be faster; and if there
+// is nothing else.
 bool runs_together(const flydsl_aot_handle *handle, const Problem &problem,
                    const archive::TargetId &target) {
-  return problem.wants_together &&
-         select::select(handle->context(target), key_of(problem, Pass::fused)).has_value();
+  if (!problem.wants_together) return false;
+  const select::Context context = handle->context(target);
+  const std::optional<select::Choice> choice =
+      select::select(context, key_of(problem, Pass::fused));
+  if (!choice) return false;
+  if (problem.faster_together || choice->row || context.policy.forces(choice->entry)) return true;
+  return !select::select(context, key_of(problem, Pass::keys)) ||
+         !select::select(context, key_of(problem, Pass::queries));
 }
 
 Status grid_of(const Problem &problem, Pass pass, const archive::Entry &entry,
@@ -156,18 +163,24 @@ Status explain(const flydsl_aot_handle *handle, const Params *caller,
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
   const bool together = runs_together(handle, problem, *target);
-  // Where none is taken, the passes that run instead follow.
-  if (problem.wants_together && !together)
-    (void)explain_candidates(handle, key_of(problem, Pass::fused), *target, callback, user);
+  const auto explain_others = [&]() -> Status {
+    if (!problem.wants_together) return {};
+    if (!together)
+      return explain_candidates(handle, key_of(problem, Pass::fused), *target, callback, user,
+                                "several kernels compute dq, dk and dv");
+    for (const Pass pass : {Pass::keys, Pass::queries})
+      FLYDSL_RETURN_IF_ERROR(explain_candidates(handle, key_of(problem, pass), *target, callback,
+                                                user, "one kernel computes dq, dk and dv"));
+    return {};
+  };
+  // What would be taken without tuning and without the user's word stands first.
+  const bool others_first = together != problem.faster_together;
+  if (others_first) FLYDSL_RETURN_IF_ERROR(explain_others());
   const Passes passes = passes_of(problem, together);
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(
         explain_candidates(handle, key_of(problem, passes.all[i]), *target, callback, user));
-  if (!together) return {};
-  for (const Pass pass : {Pass::keys, Pass::queries})
-    FLYDSL_RETURN_IF_ERROR(explain_candidates(handle, key_of(problem, pass), *target, callback, user,
-                                              "one kernel computes dq, dk and dv"));
-  return {};
+  return others_first ? Status() : explain_others();
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {

@@ -46,7 +46,8 @@ struct Problem : Sizes {
   bool differing;       // lengths
   bool has_rows;        // some sequence may have query rows
   bool copies_dout;     // its last axis has another stride than 1
-  bool wants_together;  // dq, dk and dv, and there are rows and keys: `fused` would do, and faster
+  bool wants_together;   // dq, dk and dv, and there are rows and keys: `fused` would do
+  bool faster_together;  // `fused` is thought to be faster; tuning rows know better
   bool wants[kPasses];  // of the passes without `fused` and `convert`
   select::Problem keys[kPasses];  // of all passes
   bool empty;                     // nothing to write

@@ -126,8 +126,8 @@ void set_wanted(Problem *problem, uint32_t compute_units) {
   wants(Pass::prepare) = problem->has_rows && !problem->empty;
   problem->wants_together = has_keys && problem->has_rows && wanted(params.dq) &&
                             wanted(params.dk) && wanted(params.dv) &&
-                            !needs_general_instance(params) && fits_together(*problem) &&
-                            is_faster_together(*problem, compute_units);
+                            !needs_general_instance(params) && fits_together(*problem);
+  problem->faster_together = problem->wants_together && is_faster_together(*problem, compute_units);
 }
 
 }  // namespace
