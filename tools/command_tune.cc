@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tools/commands.h"
@@ -41,6 +42,14 @@ Shard parse_shard(const std::string &text) {
   shard.index = static_cast<size_t>(index - 1);
   shard.count = static_cast<size_t>(count);
   return shard;
+}
+
+std::regex parse_names(const std::string &text) {
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error &error) {
+    bad_input("--kernels " + text + ": " + error.what());
+  }
 }
 
 // The cases of a file: a line each, settings with spaces between; of a shard every n-th.
@@ -131,17 +140,20 @@ double figure_of(const TuneArguments &arguments, const std::string &kernel, cons
   return json.at("seconds").get<double>() * 1e6;
 }
 
-TunedCase tuned_case(const TuneArguments &arguments, const LibraryHandle &library,
-                     const std::string &text) {
+// Of the kernels that fit, those whose names match `wanted` are timed, and the one that is taken without tuning.
+TunedCase tuned_case(const TuneArguments &arguments, const std::regex &wanted,
+                     const LibraryHandle &library, const std::string &text) {
   Candidates candidates;
   const BoundProblem bound = bind_case(arguments.op, text);
   check(bound.problem->explain(library.get(), note_candidate, &candidates), arguments.op);
   if (candidates.kernels.empty()) bad_input("no kernel is needed for this");
   TunedCase tuned{text, candidates.problem, candidates.kernels[0], {}, {}};
-  const size_t most = std::min(candidates.kernels.size(), arguments.most_candidates);
-  for (size_t i = 0; i < most; ++i)
-    tuned.figures[candidates.kernels[i]] =
-        figure_of(arguments, candidates.kernels[i], text, &tuned.origin);
+  size_t timed = 0;
+  for (const std::string &kernel : candidates.kernels) {
+    if (kernel != tuned.first && !std::regex_search(kernel, wanted)) continue;
+    if (timed++ == arguments.most_candidates) break;
+    tuned.figures[kernel] = figure_of(arguments, kernel, text, &tuned.origin);
+  }
   return tuned;
 }
 
@@ -196,6 +208,7 @@ std::string default_file(const TuneArguments &arguments, const std::string &arch
 void command_tune(const TuneArguments &arguments) {
   find_operator(arguments.op);
   const Shard shard = parse_shard(arguments.shard);
+  const std::regex wanted = parse_names(arguments.kernels);
   const std::vector<std::string> cases = read_cases(arguments.cases_file, shard);
   LibraryHandle library;
   library.open(arguments.open);
@@ -218,7 +231,7 @@ void command_tune(const TuneArguments &arguments) {
       continue;
     }
     try {
-      file.add(row_of(tuned_case(arguments, library, text)));
+      file.add(row_of(tuned_case(arguments, wanted, library, text)));
       ++added;
       progress.step(text);
     } catch (const ToolError &error) {

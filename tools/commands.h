@@ -68,6 +68,7 @@ struct TuneArguments {
   std::string out;  // "": tuning/<arch>/<op>.jsonl, with the shard in its name if there are several
   bool resume = false;
   size_t most_candidates = 16;
+  std::string kernels;  // regular expression on their names
 };
 void command_tune(const TuneArguments &arguments);
 

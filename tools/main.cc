@@ -190,6 +190,8 @@ int run(int argc, char **argv) {
   tune->add_option("--candidates", tune_arguments.most_candidates,
                    "most kernels a problem, in explain's order; default 16")
       ->check(CLI::Range(1, 64));
+  tune->add_option("--kernels", tune_arguments.kernels,
+                   "regular expression on their names: only such are timed, and the one taken without tuning");
   tune->footer(operators + exits);
 
   CLI::App *check = app.add_subcommand(

@@ -52,7 +52,7 @@ def attentions(name, dims, counts, most, seed):
                     rows, keys = up(rows, 64), up(keys, 64)
                     if causal != "none":
                         keys = rows
-                    heads = min(parallel, 32)
+                    heads = min(up(parallel, 8), 32)  # of other counts work-groups of the backward share their work as they run
                     batch = max(1, round(parallel / heads))
                     while rows * keys * batch * heads > most and batch > 1:
                         batch -= 1
@@ -78,6 +78,61 @@ def gemms():
             yield gemm(up(m, 1 if m < 64 else 8), up(n, 64), up(k, 64), dtype, transpose_b)
 
 
+def scaled_gemm(m, n, k, dtype, scales):
+    """The factors of a and b stand for 32 elements along K; shuffled ones are padded to 32 rows and 8 columns."""
+    columns = k // (2 if dtype == "e2m1" else 1)
+    factors = [(m, k // 32), (n, k // 32)]
+    if scales == "shuffled":
+        factors = [(up(rows, 32), up(blocks, 8)) for rows, blocks in factors]
+    return m * n * k, (
+        f"a={shape(m, columns)} b={shape(n, columns)} a_scale={shape(*factors[0])} b_scale={shape(*factors[1])} dtype={dtype} scales={scales}"
+    )
+
+
+def scaled_gemms():
+    for dtype in ("e4m3", "e2m1"):
+        for scales in ("plain", "shuffled"):
+            for m in (16, 512, 4096):
+                for n, k in ((6144, 4096), (4096, 14336)):  # Llama 3 8B
+                    yield scaled_gemm(m, n, k, dtype, scales)
+            for m, n, k in hypercube(12, ((16, 4096), (256, 16384), (512, 16384)), f"scaled_gemm {dtype} {scales}"):
+                yield scaled_gemm(up(m, 1 if m < 64 else 8), up(n, 64), up(k, 256), dtype, scales)
+
+
+WIDTHS = (128, 768, 1024, 2048, 4096, 5120, 7168, 8192, 16384)  # head norms, GPT-2, Llama 3, Qwen3, DeepSeek-V3
+
+
+def norm(name, rows, width, dtype):
+    tensors = {"x": shape(rows, width), "weight": width}
+    if "backward" in name:
+        tensors |= {"dout": shape(rows, width), "rstd": rows}
+    if name == "layer_norm":
+        tensors["bias"] = width
+    if name == "layer_norm_backward":
+        tensors["mean"] = rows
+    return rows * width, " ".join(f"{key}={value}" for key, value in tensors.items()) + f" dtype={dtype}"
+
+
+def norms(name, counts, many_rows):
+    for rows in (1, 64, many_rows):
+        for width in WIDTHS:
+            yield norm(name, rows, width, "bf16")
+    for dtype in ("bf16", "fp32"):
+        for rows, width in hypercube(counts, ((1, many_rows), (128, 16384)), f"{name} {dtype}"):
+            yield norm(name, rows, up(width, 8), dtype)
+
+
+def topks():
+    for rows, length, k in ((1, 128256, 50), (8, 151936, 20), (64, 129280, 1), (128, 32768, 64), (512, 4096, 16), (2048, 1024, 8)):
+        yield rows * length, f"x={shape(rows, length)} k={k} dtype=bf16"
+
+
+def topk_softmaxes():
+    for rows in (1, 64, 4096):
+        for length, k in ((8, 2), (128, 8), (256, 8), (512, 10)):  # Mixtral, Qwen3, DeepSeek-V3, Qwen3-Next
+            yield rows * length, f"x={shape(rows, length)} k={k} dtype=bf16"
+
+
 def write(name, cases):
     seen = sorted(set(cases))
     lines = [line for _, line in seen]
@@ -91,6 +146,13 @@ def main():
     write("attention_forward", attentions("attention_forward", ((128, 128, types), (64, 64, types), (192, 128, ("bf16",)), (96, 96, ("bf16",))), 20, 1 << 33, 1))
     write("attention_backward", attentions("attention_backward", ((128, 128, types), (64, 64, types)), 12, 1 << 32, 2))
     write("gemm", gemms())
+    write("scaled_gemm", scaled_gemms())
+    for name in ("rms_norm", "layer_norm"):
+        write(name, norms(name, 12, 8192))
+    for name in ("rms_norm_backward", "layer_norm_backward"):
+        write(name, norms(name, 8, 8192))
+    write("topk", topks())
+    write("topk_softmax", topk_softmaxes())
 
 
 if __name__ == "__main__":

@@ -61,9 +61,17 @@ class TuneTest(ToolTest):
         self.assertIn("tuned      1 problems, 2 were there, 0 failed", result.stdout)
         self.assertEqual(self.out.read_bytes(), whole)
 
+    def test_of_kernels_that_are_named_and_the_default(self):
+        self.cases.write_text(f"{CASES[0]}\n")
+        self.assertEqual(self.tune("--out", self.out, "--kernels", "m256n256|m128n128$").returncode, 0)
+        (row,) = self.rows()
+        self.assertEqual((len(row["figures_us"]), row["default"] in row["figures_us"]), (2, True))
+        self.assertRegex(" ".join(row["figures_us"]), "m128n128|m256n256")
+
     def test_bad_input(self):
         for shard in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2/3"):
             self.expect_error(2, f"--shard {shard}: must be I/N", "tune", "gemm", "--device", "emulator", "--cases", self.cases, "--shard", shard)
+        self.expect_error(2, "--kernels (: ", "tune", "gemm", "--device", "emulator", "--cases", self.cases, "--kernels", "(")
         self.expect_error(2, "--cases", "tune", "gemm", "--device", "emulator", "--cases", self.folder / "none")
         self.expect_error(2, "needs a device", "tune", "gemm", "--device", "none", "--cases", self.cases)
         self.expect_error(2, "operator 'x' is unknown", "tune", "x", "--device", "emulator", "--cases", self.cases)
