@@ -133,9 +133,10 @@ class AttentionBackwardTest : public ::testing::Test {
     library_ = open(FLYDSL_AOT_DEVICE_HIP);
   }
 
-  flydsl_aot::Library open(flydsl_aot_device_kind device) {
+  flydsl_aot::Library open(flydsl_aot_device_kind device, const char *force_kernel = nullptr) {
     auto options = flydsl_aot::open_options();
     options.device = device;
+    options.force_kernel = force_kernel;
     if (device == FLYDSL_AOT_DEVICE_HIP) options.device_library = FAKE_HIP7;
     if (device == FLYDSL_AOT_DEVICE_NONE) options.arch = "gfx950";
     options.archive_path = archive_path_.c_str();

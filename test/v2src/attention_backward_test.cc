@@ -166,6 +166,32 @@ TEST_F(AttentionBackwardTest, OneKernelForAllGradientsWhereOneFits) {
   params.mask = flydsl_aot::causal(FLYDSL_AOT_ANCHOR_TOP_LEFT);
   EXPECT_EQ(launched(params)[1], "bf16_d128_fused_causal");
 
+  // What the user says, then tuning rows, come before what is thought to be faster.
+  constexpr uint64_t kFused = 5;
+  const struct {
+    uint32_t compute_units;
+    const char *tuned;
+    const Names &expected;
+  } rows_of_tables[] = {{4, "keys_plain", apart}, {256, "fused_none", together}};
+  for (const auto &row : rows_of_tables) {
+    archive::ArchiveSpec spec = backward_spec();
+    const std::string kernel = std::string("backward_bf16_d128_") + row.tuned;
+    spec.tuning = {{"attention_backward",
+                    flydsl_aot_attention_backward_key(FLYDSL_AOT_BF16, 128, 128, 0, kFused, 0, 0),
+                    {{kernel, 300, 500, 12, 256, 256, 1000, "model:x"}}}};
+    write_bytes(archive_path_, build_or_die(spec));
+    fake_->compute_units = row.compute_units;
+    library_ = open(FLYDSL_AOT_DEVICE_HIP);
+    EXPECT_EQ(launched(wide()), row.expected);
+    for (const Names &forced : {together, apart}) {
+      library_ = open(FLYDSL_AOT_DEVICE_HIP, ("backward_" + forced[1]).c_str());
+      EXPECT_EQ(launched(wide()), forced);
+    }
+  }
+  write_bytes(archive_path_, build_or_die(backward_spec()));
+  fake_->compute_units = 4;
+  library_ = open(FLYDSL_AOT_DEVICE_HIP);
+
   const struct {
     const char *name;
     void (*edit)(BackwardParams &);
@@ -456,6 +482,16 @@ TEST_F(AttentionBackwardTest, ExplainListsCandidatesOfEveryPass) {
   }
   EXPECT_TRUE(candidates[3].main);
   EXPECT_FALSE(candidates[6].main);
+  // Of many compute units it is not: it comes last.
+  fake_->compute_units = 256;
+  library_ = open(FLYDSL_AOT_DEVICE_HIP);
+  candidates.clear();
+  ASSERT_TRUE(library_.attention_backward_explain(params, &candidates).ok());
+  ASSERT_EQ(candidates.size(), 6u);
+  EXPECT_TRUE(candidates[1].taken);
+  EXPECT_EQ(candidates[5].kernel, "backward_bf16_d128_fused_none");
+  EXPECT_TRUE(candidates[5].fits);
+  EXPECT_EQ(candidates[5].reason, "several kernels compute dq, dk and dv");
 }
 
 TEST_F(AttentionBackwardTest, NoKernel) {
