@@ -12,6 +12,7 @@ case "${1-}" in
 esac
 
 packaging/install_packages.sh
+test/aotriton/fetch_hip_headers.sh
 python3 test/check_sources.py
 cmake --preset ci
 cmake --build --preset ci

@@ -41,11 +41,17 @@ Passes passes_of(const Problem &problem, bool together) {
   return passes;
 }
 
+bool holds(uint64_t room, const Problem &problem, bool together) {
+  Workspace workspace;
+  return workspace_of(problem, together, &workspace).ok() && workspace.bytes <= room;
+}
+
 // Whether one kernel will compute dq, dk and dv: a tuning row or the user says so, else what is thought to be faster; and if there
-// is nothing else.
+// is nothing else. Not if the workspace has room for separate passes only.
 bool runs_together(const flydsl_aot_handle *handle, const Problem &problem,
-                   const archive::TargetId &target) {
+                   const archive::TargetId &target, uint64_t room = kAnyRoom) {
   if (!problem.wants_together) return false;
+  if (!holds(room, problem, true) && holds(room, problem, false)) return false;
   const select::Context context = handle->context(target);
   const std::optional<select::Choice> choice =
       select::select(context, key_of(problem, Pass::fused));
@@ -108,7 +114,7 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
   Plan plan;
-  FLYDSL_RETURN_IF_ERROR(plan_of(handle, problem, *target, &plan));
+  FLYDSL_RETURN_IF_ERROR(plan_of(handle, problem, *target, problem.params->workspace_bytes, &plan));
   FLYDSL_RETURN_IF_ERROR(check_workspace(*problem.params, plan.workspace.bytes));
   // All are loaded before one is launched: a refused call has launched nothing.
   std::array<std::optional<Launch>, kPasses> launches;
@@ -146,7 +152,7 @@ Status query_kernels(const flydsl_aot_handle *handle, const Params *caller,
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
   Plan plan;
-  FLYDSL_RETURN_IF_ERROR(plan_of(handle, problem, *target, &plan));
+  FLYDSL_RETURN_IF_ERROR(plan_of(handle, problem, *target, kAnyRoom, &plan));
   result->workspace_bytes = plan.workspace.bytes;
   for (size_t i = 0; i < plan.count; ++i)
     if (plan.steps[i].pass == plan.main) describe_kernel(handle, plan.steps[i].entry, result);
@@ -193,7 +199,8 @@ Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
-  const Passes passes = passes_of(problem, runs_together(handle, problem, *target));
+  const uint64_t room = params.workspace_bytes ? params.workspace_bytes : kAnyRoom;
+  const Passes passes = passes_of(problem, runs_together(handle, problem, *target, room));
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(prefetch(handle, key_of(problem, passes.all[i]), kContract));
   return {};
@@ -206,9 +213,9 @@ uint32_t tiles_of(int64_t size, uint32_t tile) {
 }
 
 Status plan_of(const flydsl_aot_handle *handle, const Problem &problem,
-               const archive::TargetId &target, Plan *plan) {
+               const archive::TargetId &target, uint64_t room, Plan *plan) {
   *plan = {};
-  const bool together = runs_together(handle, problem, target);
+  const bool together = runs_together(handle, problem, target, room);
   FLYDSL_RETURN_IF_ERROR(workspace_of(problem, together, &plan->workspace));
   const Passes passes = passes_of(problem, together);
   for (size_t i = 0; i < passes.count; ++i) {

@@ -83,9 +83,10 @@ struct Plan {
   Pass main;  // which a query names
   Workspace workspace;
 };
-// For kernels of `target`; NO_KERNEL if a pass has none.
+// For kernels of `target`; NO_KERNEL if a pass has none. `room`: bytes of workspace there will be.
+constexpr uint64_t kAnyRoom = ~uint64_t{0};
 Status plan_of(const flydsl_aot_handle *handle, const Problem &problem,
-               const archive::TargetId &target, Plan *plan);
+               const archive::TargetId &target, uint64_t room, Plan *plan);
 
 // Arguments of every pass; then those in which one differs.
 Kernarg kernarg_of(const Problem &problem, const Workspace &workspace);

@@ -2,6 +2,7 @@
 #include "flydsl_aot/device.h"
 
 #include "v2src/handle.h"
+#include "v2src/struct_size.h"
 
 namespace flydsl {
 namespace {
@@ -21,6 +22,29 @@ Status allocate(const flydsl_aot_handle *handle, size_t bytes, void **pointer) {
   return bytes == 0 ? Status() : handle->runtime->malloc(bytes, pointer);
 }
 
+Status allocate_async(const flydsl_aot_handle *handle, size_t bytes, void *stream, void **pointer) {
+  if (!pointer) return error(FLYDSL_AOT_INVALID_ARGUMENT, "pointer is NULL");
+  *pointer = nullptr;
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  return bytes == 0 ? Status() : handle->runtime->malloc_async(bytes, stream, pointer);
+}
+
+Status stream_info(const flydsl_aot_handle *handle, void *stream, flydsl_aot_stream_info *caller) {
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  FLYDSL_RETURN_IF_ERROR(check_output_struct("info", caller));
+  flydsl_aot_stream_info info{};
+  FLYDSL_RETURN_IF_ERROR(handle->runtime->stream_device(stream, &info.device));
+  bool capturing = false;
+  FLYDSL_RETURN_IF_ERROR(handle->runtime->stream_capturing(stream, &capturing));
+  const device::DeviceInfo &device = handle->runtime->devices()[info.device];
+  info.target_id = device.target_id.c_str();
+  info.compute_units = device.compute_units;
+  info.served = handle->device_targets[info.device].has_value();
+  info.capturing = capturing;
+  write_struct(info, caller);
+  return {};
+}
+
 }  // namespace
 }  // namespace flydsl
 
@@ -36,6 +60,25 @@ flydsl_aot_status flydsl_aot_device_free(flydsl_aot_handle *handle, void *pointe
     FLYDSL_RETURN_IF_ERROR(flydsl::require_runtime(handle));
     return pointer ? handle->runtime->free(pointer) : flydsl::Status();
   });
+}
+
+flydsl_aot_status flydsl_aot_device_malloc_async(flydsl_aot_handle *handle, size_t bytes,
+                                                 void *stream, void **pointer) {
+  return flydsl::guarded(__func__,
+                         [&] { return flydsl::allocate_async(handle, bytes, stream, pointer); });
+}
+
+flydsl_aot_status flydsl_aot_device_free_async(flydsl_aot_handle *handle, void *pointer,
+                                               void *stream) {
+  return flydsl::guarded(__func__, [&]() -> flydsl::Status {
+    FLYDSL_RETURN_IF_ERROR(flydsl::require_runtime(handle));
+    return pointer ? handle->runtime->free_async(pointer, stream) : flydsl::Status();
+  });
+}
+
+flydsl_aot_status flydsl_aot_device_stream_info(flydsl_aot_handle *handle, void *stream,
+                                                flydsl_aot_stream_info *info) {
+  return flydsl::guarded(__func__, [&] { return flydsl::stream_info(handle, stream, info); });
 }
 
 flydsl_aot_status flydsl_aot_device_upload(flydsl_aot_handle *handle, void *device_dst,

@@ -17,4 +17,9 @@ const char *flydsl_aot_last_error(void) {
   return flydsl::last_error();
 }
 
+flydsl_aot_status flydsl_aot_set_last_error(flydsl_aot_status status, const char *function,
+                                            const char *message) {
+  return flydsl::publish(function ? function : "", status, message ? message : "");
+}
+
 }  // extern "C"

@@ -75,7 +75,9 @@ typedef struct flydsl_aot_attention_backward_params {
   flydsl_aot_tensor dv;   /* (B, Hkv, Sk, Dv) */
   flydsl_aot_mask mask;
   void *workspace; /* device memory, 16-byte aligned, as large as the query says; its contents do not matter and are undefined
-                      afterwards. Calls that may run at the same time need one each */
+                      afterwards. Calls that may run at the same time need one each. If it is smaller, but holds what separate
+                      passes need (8 bytes a row of every head, rows rounded up to 128), those compute dq, dk and dv, with other
+                      roundings, where the query names one kernel for all of them */
   uint64_t workspace_bytes;
 
   /* Sequences of different lengths, as in attention_forward: dout and dq are packed as q and out are, dk and dv as k and v. */
@@ -134,7 +136,8 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_backward_explain(
     flydsl_aot_handle *handle, const flydsl_aot_attention_backward_params *params,
     flydsl_aot_candidate_callback callback, void *user);
 
-/* Loads the kernels the call would use, so that the call itself can be captured into a graph. */
+/* Loads the kernels the call would use, so that the call itself can be captured into a graph; workspace_bytes other than 0 counts as
+ * in the call. */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_backward_prefetch(
     flydsl_aot_handle *handle, const flydsl_aot_attention_backward_params *params);
 

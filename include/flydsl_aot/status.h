@@ -75,6 +75,11 @@ FLYDSL_AOT_API const char *flydsl_aot_status_string(flydsl_aot_status status);
  * owned by the library and valid until the same thread's next failing call. */
 FLYDSL_AOT_API const char *flydsl_aot_last_error(void);
 
+/* Makes "<function>: <message>" the thread's last message, and logs it, as a failing call does: for libraries over this one
+ * that find a fault themselves. NULL counts as the empty string; returns `status`. */
+FLYDSL_AOT_API flydsl_aot_status flydsl_aot_set_last_error(flydsl_aot_status status, const char *function,
+                                                           const char *message);
+
 #ifdef __cplusplus
 }
 #endif

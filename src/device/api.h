@@ -26,6 +26,8 @@ struct Api {
                                    unsigned, unsigned, HipStream, void **, void **) = nullptr;
   HipError (*malloc)(void **, size_t) = nullptr;
   HipError (*free)(void *) = nullptr;
+  HipError (*malloc_async)(void **, size_t, HipStream) = nullptr;  // null before HIP 5.2, as free_async
+  HipError (*free_async)(void *, HipStream) = nullptr;
   HipError (*memcpy)(void *, const void *, size_t, int) = nullptr;
   HipError (*device_synchronize)() = nullptr;
   HipError (*get_last_error)() = nullptr;

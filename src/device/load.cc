@@ -77,6 +77,8 @@ std::string resolve_common(void *library, Api *api) {
   resolver.required("hipModuleLaunchKernel", &api->module_launch_kernel);
   resolver.required("hipMalloc", &api->malloc);
   resolver.required("hipFree", &api->free);
+  resolver.optional("hipMallocAsync", &api->malloc_async);
+  resolver.optional("hipFreeAsync", &api->free_async);
   resolver.required("hipMemcpy", &api->memcpy);
   resolver.required("hipDeviceSynchronize", &api->device_synchronize);
   resolver.required("hipGetLastError", &api->get_last_error);

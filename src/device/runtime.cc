@@ -142,6 +142,20 @@ Status Runtime::free(void *pointer) const {
   return check(api_.free(pointer), "hipFree");
 }
 
+Status Runtime::malloc_async(size_t bytes, HipStream stream, void **pointer) const {
+  if (!api_.malloc_async || !api_.free_async) {
+    return error(FLYDSL_AOT_UNSUPPORTED_FEATURE, "'%s' has no hipMallocAsync and hipFreeAsync",
+                 api_.library_path.c_str());
+  }
+  Status status = check(api_.malloc_async(pointer, bytes, stream), "hipMallocAsync");
+  if (status.ok()) return status;
+  return error(status.code(), "%zu bytes: %s", bytes, status.message().c_str());
+}
+
+Status Runtime::free_async(void *pointer, HipStream stream) const {
+  return check(api_.free_async(pointer, stream), "hipFreeAsync");
+}
+
 Status Runtime::upload(void *device_dst, const void *host_src, size_t bytes) const {
   return check(api_.memcpy(device_dst, host_src, bytes, kHipMemcpyHostToDevice),
                "hipMemcpy (host to device)");

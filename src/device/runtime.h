@@ -52,6 +52,9 @@ class Runtime {
 
   Status malloc(size_t bytes, void **pointer) const;
   Status free(void *pointer) const;
+  // In the order of `stream`.
+  Status malloc_async(size_t bytes, HipStream stream, void **pointer) const;
+  Status free_async(void *pointer, HipStream stream) const;
   Status upload(void *device_dst, const void *host_src, size_t bytes) const;
   Status download(void *host_dst, const void *device_src, size_t bytes) const;
   Status synchronize() const;

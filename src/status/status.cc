@@ -137,8 +137,10 @@ void copy_utf8(char *destination, size_t capacity, const char *source) noexcept 
 
 flydsl_aot_status publish(const char *function, flydsl_aot_status code,
                           const char *message) noexcept {
-  const int prefix = std::snprintf(last_error_text, kLastErrorBytes, "%s: ", function);
-  copy_utf8(last_error_text + prefix, kLastErrorBytes - static_cast<size_t>(prefix), message);
+  copy_utf8(last_error_text, kLastErrorBytes / 2, function);
+  const size_t name = std::strlen(last_error_text);
+  std::memcpy(last_error_text + name, ": ", 2);
+  copy_utf8(last_error_text + name + 2, kLastErrorBytes - name - 2, message);
   FLYDSL_LOG(Error, "%s: %s", status_name(code), last_error_text);
   return code;
 }

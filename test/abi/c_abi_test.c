@@ -51,6 +51,15 @@ FIELD(flydsl_aot_info, compute_units, 52);
 FIELD(flydsl_aot_info, kernel_count, 56);
 FIELD(flydsl_aot_info, device_count, 60);
 
+SIZE(flydsl_aot_stream_info, 32);
+FIELD(flydsl_aot_stream_info, struct_size, 0);
+FIELD(flydsl_aot_stream_info, device, 4);
+FIELD(flydsl_aot_stream_info, target_id, 8);
+FIELD(flydsl_aot_stream_info, compute_units, 16);
+FIELD(flydsl_aot_stream_info, served, 20);
+FIELD(flydsl_aot_stream_info, capturing, 24);
+FIELD(flydsl_aot_stream_info, reserved, 28);
+
 SIZE(flydsl_aot_query_result, 432);
 FIELD(flydsl_aot_query_result, struct_size, 0);
 FIELD(flydsl_aot_query_result, status, 4);
@@ -508,6 +517,9 @@ static void check_null(void) {
   REFUSES(flydsl_aot_mx_quantise_prefetch(NULL, &quantised));
   REFUSES(flydsl_aot_mx_quantise(NULL, &quantised, NULL));
   REFUSES(flydsl_aot_device_malloc(NULL, 1, &pointer));
+  REFUSES(flydsl_aot_device_malloc_async(NULL, 1, NULL, &pointer));
+  REFUSES(flydsl_aot_device_free_async(NULL, &byte, NULL));
+  REFUSES(flydsl_aot_device_stream_info(NULL, NULL, NULL));
   REFUSES(flydsl_aot_device_upload(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_download(NULL, &byte, &byte, 1));
   REFUSES(flydsl_aot_device_synchronize(NULL));
@@ -516,6 +528,9 @@ static void check_null(void) {
   REFUSES(flydsl_aot_archive_get(NULL, 0, &entry));
   REFUSES(flydsl_aot_archive_read(NULL, 0, NULL, 0));
 #undef REFUSES
+  expect(flydsl_aot_set_last_error(FLYDSL_AOT_INTERNAL, "caller", "text") == FLYDSL_AOT_INTERNAL &&
+             strcmp(flydsl_aot_last_error(), "caller: text") == 0,
+         "a message of another library");
   flydsl_aot_close(NULL);
   flydsl_aot_archive_close(NULL);
   (void)flydsl_aot_device_free(NULL, NULL);

@@ -1,0 +1,108 @@
+#include "test/aotriton/client.h"
+
+#include <stdexcept>
+#include <vector>
+
+namespace flydsl::test {
+
+aotriton::DType dtype_of(flydsl_aot_dtype dtype) {
+  switch (dtype) {
+    case FLYDSL_AOT_FP32:
+      return aotriton::kFloat32;
+    case FLYDSL_AOT_FP16:
+      return aotriton::kFloat16;
+    case FLYDSL_AOT_BF16:
+      return aotriton::kBFloat16;
+    case FLYDSL_AOT_INT32:
+      return aotriton::kInt32;
+    default:
+      return aotriton::kUnknown;
+  }
+}
+
+TensorView<2> lse_view(const flydsl_aot_tensor &tensor) {
+  if (tensor.rank == 0)
+    return {0, {0, 0}, {0, 0}, aotriton::kFloat32};
+  if (tensor.rank == 2) return view_of<2>(tensor);
+  const uint64_t lines = static_cast<uint64_t>(tensor.sizes[0] * tensor.sizes[1]);
+  return {reinterpret_cast<intptr_t>(tensor.data),
+          {lines, static_cast<uint64_t>(tensor.sizes[2])},
+          {static_cast<uint64_t>(tensor.strides[1]), static_cast<uint64_t>(tensor.strides[2])},
+          aotriton::kFloat32};
+}
+
+void set_forward(const flydsl_aot_attention_forward_params &from, Way way,
+                 flash::attn_fwd_params *to) {
+  set_inputs(from, way, to);
+  to->L = lse_view(from.lse);
+  to->philox_seed_output = number_view(from.dropout_seed_out);
+  to->philox_offset_output = number_view(from.dropout_offset_out);
+  to->encoded_softmax = TensorView<4>(0, {0, 0, 0, 0}, {1, 1, 1, 1}, to->Q.dtype());
+  to->persistent_atomic_counter = TensorView<0>(0, aotriton::kInt32);
+}
+
+namespace {
+
+template <int Rank>
+TensorView<Rank> acquire(aotriton::LazyTensor<Rank> *self) {
+  LazyContext &context = *static_cast<LazyContext *>(self->cookie);
+  ++context.acquired;
+  if (context.throws) throw std::runtime_error("out of memory");
+  std::array<uint64_t, Rank> sizes, strides;
+  uint64_t elements = 1;
+  for (int axis = Rank - 1; axis >= 0; --axis) {
+    sizes[axis] = static_cast<uint64_t>(context.like.sizes[axis]);
+    strides[axis] = elements;
+    elements *= sizes[axis];
+  }
+  const std::vector<float> zeros(elements);
+  if (flydsl_aot_device_malloc(context.handle, elements * sizeof(float), &context.memory) !=
+          FLYDSL_AOT_OK ||
+      flydsl_aot_device_upload(context.handle, context.memory, zeros.data(),
+                               elements * sizeof(float)) != FLYDSL_AOT_OK)
+    throw std::runtime_error(flydsl_aot_last_error());
+  return {reinterpret_cast<intptr_t>(context.memory), sizes, strides, aotriton::kFloat32};
+}
+
+template <int Rank>
+void dispose(aotriton::LazyTensor<Rank> *self) {
+  ++static_cast<LazyContext *>(self->cookie)->disposed;
+}
+
+template <int Rank>
+void set_lazy(LazyContext *context, aotriton::LazyTensor<Rank> *to) {
+  to->cookie = context;
+  to->acquire = acquire<Rank>;
+  to->dispose = dispose<Rank>;
+}
+
+// As rank 4 or 2, for a tensor that is made like it.
+template <int Rank>
+flydsl_aot_tensor like(const TensorView<Rank> &view) {
+  flydsl_aot_tensor tensor{};
+  tensor.rank = Rank;
+  for (int axis = 0; axis < Rank; ++axis)
+    tensor.sizes[axis] = static_cast<int64_t>(view.size(axis));
+  return tensor;
+}
+
+}  // namespace
+
+void set_backward(const flydsl_aot_attention_backward_params &from, Way way, LazyContext *row_sums,
+                  LazyContext *dq_accumulator, flash::attn_bwd_params *to) {
+  set_inputs(from, way, to);
+  to->L = lse_view(from.lse);
+  to->DO = view_of<4>(from.dout);
+  to->DQ = view_of<4>(from.dq);
+  to->DK = view_of<4>(from.dk);
+  to->DV = view_of<4>(from.dv);
+  const TensorView<4> none(0, {0, 0, 0, 0}, {0, 0, 0, 0}, to->Q.dtype());
+  if (from.bias.rank == 0) to->B = none;
+  to->DB = from.dbias.rank != 0 ? view_of<4>(from.dbias) : none;
+  row_sums->like = like(to->L);
+  dq_accumulator->like = like(to->DQ);
+  set_lazy(row_sums, &to->D);
+  set_lazy(dq_accumulator, &to->DQ_ACC);
+}
+
+}  // namespace flydsl::test
