@@ -51,16 +51,10 @@ TensorView<Rank> acquire(aotriton::LazyTensor<Rank> *self) {
   std::array<uint64_t, Rank> sizes, strides;
   uint64_t elements = 1;
   for (int axis = Rank - 1; axis >= 0; --axis) {
-    sizes[axis] = static_cast<uint64_t>(context.like.sizes[axis]);
+    sizes[axis] = context.sizes[axis];
     strides[axis] = elements;
     elements *= sizes[axis];
   }
-  const std::vector<float> zeros(elements);
-  if (flydsl_aot_device_malloc(context.handle, elements * sizeof(float), &context.memory) !=
-          FLYDSL_AOT_OK ||
-      flydsl_aot_device_upload(context.handle, context.memory, zeros.data(),
-                               elements * sizeof(float)) != FLYDSL_AOT_OK)
-    throw std::runtime_error(flydsl_aot_last_error());
   return {reinterpret_cast<intptr_t>(context.memory), sizes, strides, aotriton::kFloat32};
 }
 
@@ -76,17 +70,17 @@ void set_lazy(LazyContext *context, aotriton::LazyTensor<Rank> *to) {
   to->dispose = dispose<Rank>;
 }
 
-// As rank 4 or 2, for a tensor that is made like it.
-template <int Rank>
-flydsl_aot_tensor like(const TensorView<Rank> &view) {
-  flydsl_aot_tensor tensor{};
-  tensor.rank = Rank;
-  for (int axis = 0; axis < Rank; ++axis)
-    tensor.sizes[axis] = static_cast<int64_t>(view.size(axis));
-  return tensor;
-}
-
 }  // namespace
+
+void LazyContext::reserve(std::vector<uint64_t> of) {
+  sizes = std::move(of);
+  uint64_t bytes = sizeof(float);
+  for (const uint64_t size : sizes) bytes *= size;
+  const std::vector<unsigned char> poison(bytes, 0xFF);
+  if (flydsl_aot_device_malloc(handle, bytes, &memory) != FLYDSL_AOT_OK ||
+      flydsl_aot_device_upload(handle, memory, poison.data(), bytes) != FLYDSL_AOT_OK)
+    throw std::runtime_error(flydsl_aot_last_error());
+}
 
 void set_backward(const flydsl_aot_attention_backward_params &from, Way way, LazyContext *row_sums,
                   LazyContext *dq_accumulator, flash::attn_bwd_params *to) {
@@ -99,8 +93,8 @@ void set_backward(const flydsl_aot_attention_backward_params &from, Way way, Laz
   const TensorView<4> none(0, {0, 0, 0, 0}, {0, 0, 0, 0}, to->Q.dtype());
   if (from.bias.rank == 0) to->B = none;
   to->DB = from.dbias.rank != 0 ? view_of<4>(from.dbias) : none;
-  row_sums->like = like(to->L);
-  dq_accumulator->like = like(to->DQ);
+  row_sums->reserve({to->L.size(0), to->L.size(1)});
+  dq_accumulator->reserve({to->DQ.size(0), to->DQ.size(1), to->DQ.size(2), to->DQ.size(3)});
   set_lazy(row_sums, &to->D);
   set_lazy(dq_accumulator, &to->DQ_ACC);
 }

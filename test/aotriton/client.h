@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "flydsl_aot/flydsl_aot.h"
 
@@ -118,19 +119,21 @@ void set_inputs(const From &from, Way way, Params *to) {
 void set_forward(const flydsl_aot_attention_forward_params &from, Way way,
                  flash::attn_fwd_params *to);
 
-// Tensors that are made when they are asked for, and how often that was.
+// An fp32 tensor that is handed out when it is asked for, and how often that was. Its memory comes from the caller's pool, so that it
+// is there within a capture too, and holds NaN: the library must not count on zeros.
 struct LazyContext {
   flydsl_aot_handle *handle;
-  flydsl_aot_tensor like;  // strides do not matter
+  std::vector<uint64_t> sizes;
   void *memory = nullptr;
   int acquired = 0, disposed = 0;
   bool throws = false;  // as a caller's allocator may
 
-  explicit LazyContext(flydsl_aot_handle *of, const flydsl_aot_tensor &tensor)
-      : handle(of), like(tensor) {}
+  explicit LazyContext(flydsl_aot_handle *of) : handle(of) {}
   ~LazyContext() { flydsl_aot_device_free(handle, memory); }
   LazyContext(const LazyContext &) = delete;
   LazyContext &operator=(const LazyContext &) = delete;
+
+  void reserve(std::vector<uint64_t> of);
 };
 
 void set_backward(const flydsl_aot_attention_backward_params &from, Way way, LazyContext *row_sums,
