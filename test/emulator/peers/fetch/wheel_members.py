@@ -1,7 +1,8 @@
 """Unpacks members of a wheel: from a file, or from the package index, where only the parts that are needed are downloaded.
 
-usage: wheel_members.py FILE.whl|NAME==VERSION FOLDER PATTERN...
+usage: wheel_members.py FILE.whl|NAME==VERSION[@PYTHON] FOLDER PATTERN...
 
+PYTHON is a tag such as cp311, for wheels that are run; without it any wheel of the version will do. A pattern after ! leaves members out.
 The index is pip's (PIP_INDEX_URL or `pip config`). An index that serves no byte ranges costs the whole download, by `pip download`.
 """
 import fnmatch
@@ -75,23 +76,25 @@ def index_url():
     return configured.stdout.strip() or "https://pypi.org/simple"
 
 
-def wheel_url(name, version):
-    """A wheel of that version for x86-64 Linux or any machine. The Python version does not matter: nothing of it is installed."""
+def wheel_url(name, version, python):
+    """A wheel of that version for x86-64 Linux or any machine, of a Python tag or of any."""
     page = f"{index_url().rstrip('/')}/{name}/"
     text = urllib.request.urlopen(page, timeout=TIMEOUT_S).read().decode()
     stem = f"{name.replace('-', '_')}-{version}-"
     for link in re.findall(r'href="([^"]+)"', text):
         url = urllib.parse.urljoin(page, html.unescape(link)).split("#")[0]
         file = urllib.parse.unquote(url.rsplit("/", 1)[1])
-        if file.startswith(stem) and (file.endswith("-any.whl") or ("linux" in file and file.endswith("x86_64.whl"))):
+        if file.startswith(f"{stem}{python}") and (file.endswith("-any.whl") or ("linux" in file and file.endswith("x86_64.whl"))):
             return url
     raise NoRanges(f"{page}: no wheel {stem}*")
 
 
 def unpack(file, folder, patterns):
     with zipfile.ZipFile(file) as wheel:
-        for pattern in patterns:
-            names = fnmatch.filter(wheel.namelist(), pattern)
+        without = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+        members = [name for name in wheel.namelist() if not any(fnmatch.fnmatch(name, pattern) for pattern in without)]
+        for pattern in (pattern for pattern in patterns if not pattern.startswith("!")):
+            names = fnmatch.filter(members, pattern)
             if not names:
                 sys.exit(f"the wheel holds no {pattern}")
             for name in names:
@@ -103,9 +106,10 @@ def main():
     source, folder, patterns = sys.argv[1], sys.argv[2], sys.argv[3:]
     if source.endswith(".whl"):
         return unpack(source, folder, patterns)
+    source, _, python = source.partition("@")
     name, version = source.split("==")
     try:
-        remote = RemoteFile(wheel_url(name, version))
+        remote = RemoteFile(wheel_url(name, version, f"{python}-" if python else ""))
         unpack(remote, folder, patterns)
         print(f"{source}: read {len(remote.blocks)} of {remote.size / 2**20:.0f} MB")
     except (NoRanges, urllib.error.URLError, OSError, KeyError, zipfile.BadZipFile) as reason:
