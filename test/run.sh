@@ -2,13 +2,15 @@
 # Sets up, builds with warnings as errors into build/, checks the sources and runs the tests.
 #   test/run.sh          everything
 #   test/run.sh quick    only the tests labelled quick (under about two seconds each)
+#   test/run.sh torch    after either: flydsl_aot.torch with PyTorch on the CPU (test/packaging/pytorch/)
 set -eu
 cd "$(dirname "$0")/.."
 
 case "${1-}" in
   "") label="" ;;
   quick) label="-L quick" ;;
-  *) echo "usage: test/run.sh [quick]" >&2; exit 2 ;;
+  torch) exec test/packaging/pytorch/run.sh ;;
+  *) echo "usage: test/run.sh [quick|torch]" >&2; exit 2 ;;
 esac
 
 packaging/install_packages.sh

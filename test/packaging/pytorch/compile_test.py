@@ -1,0 +1,86 @@
+"""Custom operators keep torch.library's contract (schema, fake tensors, autograd), and torch.compile takes the functions whole."""
+
+import unittest
+
+import torch
+import torch.nn.functional as F
+from torch.library import opcheck
+
+import flydsl_aot.torch as aot
+from support import Case
+
+
+def compiled(function):
+    return torch.compile(function, backend="aot_eager", fullgraph=True)
+
+
+class Compile(Case):
+    def test_operators_keep_their_contract(self):
+        ops = torch.ops.flydsl_aot
+        q, k, v = self.random(1, 2, 5, 16), self.random(1, 1, 6, 16), self.random(1, 1, 6, 8)
+        bias, seed = self.random(1, 1, 5, 6), torch.tensor([3, 4])
+        shared = (None, None, 0, 0, 0.25, 1, -1, 0)
+        cases = [
+            (ops.attention_forward, (q, k, v, bias, None, seed, *shared, 0.25)),
+            (ops.attention_forward, (q.transpose(1, 2).contiguous().transpose(1, 2), k, k, None, torch.rand(1, 1, 5, 6) < 0.5, None, *shared, 0.0)),
+            (ops.rms_norm, (self.random(3, 8, dtype=torch.float32), self.random(8), 1e-5)),
+            (ops.layer_norm, (self.random(3, 8, dtype=torch.float32), self.random(8), None, 1e-5)),
+            (ops.topk, (self.random(3, 8), 2, -1, True, True)),
+            (ops.gemm, (self.random(3, 8), self.random(8, 4), self.random(3, 4), None, 2.0, 0.5)),
+            (ops.grouped_gemm, (self.random(6, 8), self.random(2, 8, 4), torch.tensor([2, 6], dtype=torch.int32), None, torch.bfloat16)),
+            (ops.scaled_gemm, (torch.randn(3, 32).to(torch.float8_e4m3fn), torch.randn(4, 32).to(torch.float8_e4m3fn).t(),
+                               torch.full((3, 1), 127, dtype=torch.uint8).view(torch.float8_e8m0fnu),
+                               torch.full((4, 1), 127, dtype=torch.uint8).view(torch.float8_e8m0fnu), None, 0, torch.float32)),
+            (ops.descaled_gemm, (torch.randn(3, 32).to(torch.float8_e4m3fn), torch.randn(32, 4).to(torch.float8_e4m3fn), torch.ones(1),
+                                 torch.ones(1), None, torch.float32)),
+        ]
+        for operator, arguments in cases:
+            with self.subTest(str(operator)):
+                tests = ["test_faketensor"]
+                if all(not isinstance(x, torch.Tensor) or x.element_size() > 1 or x.dtype == torch.bool for x in arguments):
+                    tests.append("test_schema")  # which compares operands, as CPU PyTorch cannot those of 8 bits
+                if any(isinstance(x, torch.Tensor) and x.requires_grad for x in arguments):
+                    tests += ["test_autograd_registration", "test_aot_dispatch_static"]
+                opcheck(operator.default, arguments, test_utils=tests)
+
+    def test_functions_compile_whole(self):
+        q, k = self.random(1, 4, 9, 32), self.random(1, 2, 11, 32)
+        x, weight, expert = self.random(6, 32), self.random(32), self.random(2, 32, 16)
+        ends = torch.tensor([2, 6], dtype=torch.int32)
+
+        def block(q, k, x, weight, expert):
+            attended = aot.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)
+            normed = aot.rms_norm(x, [32], weight, 1e-5)
+            return attended.float().sum() + (aot.grouped_mm(normed, expert, offs=ends) @ aot.mm(normed, expert[0]).T).float().sum() + \
+                aot.topk(normed, 2).values.float().sum()
+
+        inputs = (q, k, x, weight, expert)
+        eager, whole = block(*inputs), compiled(block)(*inputs)
+        self.assertTrue(torch.allclose(eager, whole, rtol=1e-2))
+        for left, right in zip(torch.autograd.grad(eager, inputs), torch.autograd.grad(whole, inputs)):
+            self.assert_norm(left, right, 0.02)
+        self.assert_none_fell_back()
+
+    def test_dropout_compiles_with_the_generator(self):
+        q = self.random(1, 1, 8, 32)
+        function = compiled(lambda q: aot.scaled_dot_product_attention(q, q, q, dropout_p=0.5))
+        first, second = function(q), function(q)
+        self.assertFalse(first.equal(second))
+        torch.manual_seed(9)
+        first = function(q)
+        torch.manual_seed(9)
+        self.assertTrue(first.equal(function(q)))
+
+    def test_what_falls_back_compiles_too(self):
+        q = self.random(1, 1, 8, 32, dtype=torch.float32)
+        self.assertTrue(torch.allclose(compiled(lambda q: aot.scaled_dot_product_attention(q, q, q))(q), F.scaled_dot_product_attention(q, q, q)))
+
+    def test_sizes_may_change(self):
+        function = torch.compile(lambda q: aot.scaled_dot_product_attention(q, q, q), backend="aot_eager", fullgraph=True, dynamic=True)
+        for length in (5, 9):
+            q = self.random(1, 2, length, 32)
+            self.assertTrue(function(q).equal(aot.scaled_dot_product_attention(q, q, q)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,118 @@
+"""install(): PyTorch's own functions on the library, and back."""
+
+import unittest
+
+import torch
+import torch.nn.functional as F
+
+import flydsl_aot.torch as aot
+from support import UNIT, Case
+
+
+class Install(Case):
+    def installed(self, *operators):
+        names = aot.install(operators or None, device="cpu")
+        self.addCleanup(aot.uninstall, device="cpu")
+        return names
+
+    def test_functions_take_the_library_s_kernels(self):
+        q, k = self.random(1, 4, 9, 32), self.random(1, 2, 9, 32)
+        x, w, b = self.random(4, 32), self.random(32), self.random(8, 32)
+        dout = torch.randn(1, 4, 9, 32).bfloat16()
+        wanted = [aot.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True), aot.rms_norm(x, [32], w, 1e-5),
+                  aot.layer_norm(x, [32], w), aot.topk(x, 3).indices, aot.mm(x, b.T), aot.bmm(q[0], k[0].repeat(2, 1, 1).transpose(1, 2))]
+        gradients = torch.autograd.grad(wanted[0], (q, k), dout)
+        self.assertEqual(set(self.installed()), set(aot.overrides.OPERATORS))
+        got = [F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True), F.rms_norm(x, [32], w, 1e-5),
+               F.layer_norm(x, [32], w), torch.topk(x, 3).indices, torch.mm(x, b.T), torch.bmm(q[0], k[0].repeat(2, 1, 1).transpose(1, 2))]
+        for index, (left, right) in enumerate(zip(got, wanted)):
+            self.assertTrue(left.equal(right), index)
+        for left, right in zip(torch.autograd.grad(got[0], (q, k), dout), gradients):
+            self.assertTrue(left.equal(right))
+        self.assert_none_fell_back()
+
+    def test_gradients_of_products_come_through_too(self):
+        self.installed("mm", "addmm")
+        calls = []
+        original = aot.products.gemm_op
+        aot.products.gemm_op = lambda *arguments: calls.append(1) or original(*arguments)
+        self.addCleanup(setattr, aot.products, "gemm_op", original)
+        c, a, b = self.random(5), self.random(4, 16), self.random(16, 5)
+        out = torch.addmm(c, a, b)
+        dout = torch.randn_like(out)
+        got = torch.autograd.grad(out, (c, a, b), dout)
+        self.assertEqual(len(calls), 3)
+        self.assert_none_fell_back()
+        exact = torch.addmm(c.double(), a.double(), b.double())
+        for left, right in zip(got, torch.autograd.grad(exact, (c, a, b), dout.double())):
+            self.assert_norm(left, right, 2 * UNIT[torch.bfloat16])
+
+    def test_grouped_and_scaled_products(self):
+        self.installed("grouped_mm", "scaled_mm")
+        a, b = self.random(6, 16), self.random(2, 16, 8)
+        ends = torch.tensor([2, 6], dtype=torch.int32)
+        out = F.grouped_mm(a, b, offs=ends)
+        self.assert_norm(out, torch.cat([a[:2].double() @ b[0].double(), a[2:].double() @ b[1].double()]), UNIT[out.dtype] * 2)
+        x, y = torch.randn(4, 32).to(torch.float8_e4m3fn), torch.randn(8, 32).to(torch.float8_e4m3fn).t()
+        scale = [torch.full((rows, 1), 128, dtype=torch.uint8).view(torch.float8_e8m0fnu) for rows in (4, 8)]
+        recipe = F.ScalingType.BlockWise1x32
+        out = F.scaled_mm(x, y, scale[0], recipe, scale[1], recipe, output_dtype=torch.float32)
+        self.assert_norm(out, 4 * x.double() @ y.double(), 2.0**-20)
+        self.assert_none_fell_back()
+
+    def test_falls_back_to_aten(self):
+        self.installed()
+        q, x = self.random(1, 1, 4, 32, dtype=torch.float32), self.random(3, 3, dtype=torch.float64)
+        out = F.scaled_dot_product_attention(q, q, q)
+        self.assertIn("aten::scaled_dot_product_attention falls back to ATen: query is torch.float32", self.reasons[0])
+        gradient = torch.autograd.grad(out.sum(), q)[0]
+        product = torch.mm(x, x)
+        gradcheck = torch.autograd.gradcheck(lambda x: F.rms_norm(torch.mm(x, x), [3]), (x,))
+        self.assertTrue(gradcheck)
+        aot.uninstall(device="cpu")
+        right = F.scaled_dot_product_attention(q, q, q)
+        self.assertTrue(out.equal(right) and torch.allclose(gradient, torch.autograd.grad(right.sum(), q)[0], atol=1e-6))
+        self.assertTrue(product.equal(torch.mm(x, x)))
+
+    def test_out_variants_and_modules(self):
+        self.installed()
+        x = torch.randn(4, 20)
+        values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+        torch.topk(x, 3, out=(values, indices))
+        self.assertTrue(indices.equal(aot.topk(x, 3).indices) and values.equal(x.gather(1, indices)))
+        module = torch.nn.MultiheadAttention(32, 2, batch_first=True).bfloat16()
+        tokens = self.random(2, 5, 32)
+        out = module(tokens, tokens, tokens, need_weights=False)[0]
+        aot.uninstall(device="cpu")
+        self.assert_norm(out, module(tokens, tokens, tokens, need_weights=False)[0], 4 * UNIT[out.dtype])
+
+    def test_inference_mode_and_autocast(self):
+        self.installed("scaled_dot_product_attention", "rms_norm")
+        q = self.random(1, 2, 6, 32)
+        with torch.inference_mode():
+            self.assertTrue(F.scaled_dot_product_attention(q, q, q).equal(aot.scaled_dot_product_attention(q, q, q)))
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(F.scaled_dot_product_attention(q.float(), q.float(), q.float()).dtype, torch.bfloat16)
+        self.assert_none_fell_back()
+
+    def test_compiles(self):
+        self.installed()
+        q = self.random(1, 2, 6, 32)
+        function = torch.compile(lambda q: F.rms_norm(F.scaled_dot_product_attention(q, q, q, is_causal=True), [32]), backend="aot_eager")
+        out, right = function(q), F.rms_norm(aot.scaled_dot_product_attention(q, q, q, is_causal=True), [32])
+        self.assert_norm(out, right, 2 * UNIT[q.dtype])
+        self.assert_norm(torch.autograd.grad(out.sum(), q)[0], torch.autograd.grad(right.sum(), q)[0], 4 * UNIT[q.dtype])
+
+    def test_refuses_what_it_cannot_do(self):
+        self.assertEqual(aot.install(device="cuda"), [])  # no ROCm here
+        self.assertIn("nothing is overridden: this PyTorch is not built for ROCm", self.reasons[-1])
+        aot.emulate(False)
+        self.assertEqual(aot.install(device="cpu"), [])
+        with self.assertRaisesRegex(ValueError, "operators has 'conv'; it may have scaled_dot_product_attention"):
+            aot.install(["conv"])
+        with self.assertRaisesRegex(ValueError, "device is 'xpu'"):
+            aot.install(device="xpu")
+
+
+if __name__ == "__main__":
+    unittest.main()
