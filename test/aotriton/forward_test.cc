@@ -1,54 +1,13 @@
 // attn_fwd as PyTorch calls it, against the float64 oracle.
-#include <gtest/gtest.h>
-
-#include "test/aotriton/client.h"
-#include "test/aotriton/streams.h"
-#include "test/support/attention_forward_case.h"
-#include "test/support/library.h"
-#include "tools/verify/attention_forward_call.h"
-#include "tools/verify/attention_forward_spec.h"
+#include "test/aotriton/calls.h"
 
 namespace flydsl::test {
 namespace {
 
-struct Called {
-  hipError_t error;
-  AttentionResult result;
-};
-
-// `change`: what a test does to the parameters before the call.
-Called call(const AttentionCase &c, Way way,
-            const std::function<void(flash::attn_fwd_params *)> &change = {},
-            const flash::attn_options *options = nullptr) {
-  ForwardOnDevice on_device(emulator(), c);
-  flydsl_aot_attention_forward_params params{};
-  on_device.set(&params);
-  on_device.prepare(&params, flydsl_aot_attention_forward_query);
-  Poisoned<flash::attn_fwd_params> client;
-  set_forward(params, way, &*client);
-  if (change) change(&*client);
-  const ClientStream stream;
-  Called called;
-  called.error = flash::attn_fwd(*client, flash::attn_fwd_params::kVersion,
-                                 static_cast<hipStream_t>(stream.get()), options);
-  called.result = on_device.finish(called.error == hipSuccess ? FLYDSL_AOT_OK : FLYDSL_AOT_INTERNAL);
-  return called;
+void expect_right(const std::string &line, Way way) {
+  ForwardClient client(line, way);
+  expect_right(&client, line);
 }
-
-AttentionCase case_of(const std::string &line) {
-  return build_attention_case(parse_attention_spec("c " + line));
-}
-
-void expect_right(const std::string &line, Way way,
-                  const std::function<void(flash::attn_fwd_params *)> &change = {},
-                  const flash::attn_options *options = nullptr) {
-  const AttentionCase c = case_of(line);
-  const Called called = call(c, way, change, options);
-  ASSERT_EQ(called.error, hipSuccess) << line << ": " << flydsl_aot_last_error();
-  EXPECT_EQ(judge(c, called.result, reference_of(c)).fault, "") << line;
-}
-
-const std::string kBshd = " q_place=bshd k_place=bshd v_place=bshd out_place=bshd ";
 
 TEST(Forward, FlashDense) {
   expect_right("b=2 hq=4 hkv=2 sq=150 sk=200 d=128" + kBshd, Way::kFlash);
@@ -91,26 +50,14 @@ TEST(Forward, Efficient) {
 
 // A capture hands over seed and offset as pointers, and takes those that were used.
 TEST(Forward, Capture) {
-  const AttentionCase c = case_of(
+  ForwardClient client(
       "b=2 hq=2 hkv=2 sq=70 d=64 dropout=0.3 dropout_from=device dropout_seed=5 dropout_offset=77 "
-      "mask=causal:top-left" + kBshd);
-  ForwardOnDevice on_device(emulator(), c);
-  flydsl_aot_attention_forward_params params{};
-  on_device.set(&params);
-  on_device.prepare(&params, flydsl_aot_attention_forward_query);
-  Poisoned<flash::attn_fwd_params> client;
-  set_forward(params, Way::kEfficient, &*client);
-  ClientStream stream;
-  const auto attend = [&] {
-    EXPECT_EQ(flash::attn_fwd(*client, flash::attn_fwd_params::kVersion,
-                              static_cast<hipStream_t>(stream.get())),
-              hipSuccess)
-        << flydsl_aot_last_error();
-  };
+      "mask=causal:top-left" + kBshd,
+      Way::kEfficient);
+  const auto attend = [&] { EXPECT_EQ(client.call(), hipSuccess) << flydsl_aot_last_error(); };
   attend();  // the warm-up
-  EXPECT_EQ(stream.capture(attend, 2), 1U);
-  const AttentionResult result = on_device.finish(FLYDSL_AOT_OK);
-  EXPECT_EQ(judge(c, result, reference_of(c)).fault, "");
+  EXPECT_EQ(client.stream.capture(attend, 2), 1U);
+  EXPECT_EQ(client.fault(), "");
 }
 
 }  // namespace

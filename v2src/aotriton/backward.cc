@@ -4,6 +4,7 @@
 #include "flydsl_aot/device.h"
 #include "v2src/aotriton/error.h"
 #include "v2src/aotriton/features.h"
+#include "v2src/aotriton/lengths.h"
 #include "v2src/aotriton/operators.h"
 #include "v2src/aotriton/window.h"
 
@@ -11,21 +12,6 @@ namespace flydsl::aotriton {
 namespace {
 
 using Params = flydsl_aot_attention_backward_params;
-
-flydsl_aot_status params_of(const BackwardCall &call, Params *params) {
-  Sequences sequences;
-  flydsl_aot_status status = place_sequences(call, &sequences);
-  if (status == FLYDSL_AOT_OK) status = mask_of(call, sequences, &params->mask);
-  if (status == FLYDSL_AOT_OK) status = place_lse(call, sequences.q, true, &params->lse);
-  if (status != FLYDSL_AOT_OK) return status;
-  set_common(call, sequences, params);
-  params->dout = sequences.q.tensor(call.dout);
-  params->dq = sequences.q.tensor(call.dq);
-  params->dk = sequences.k.tensor(call.dk);
-  params->dv = sequences.k.tensor(call.dv);
-  params->dbias = scores_tensor(call.dbias, sequences);
-  return FLYDSL_AOT_OK;
-}
 
 // Bytes of a tensor without gaps; 0 if it is not one of fp32.
 uint64_t bytes_of(const TensorView<4> &view) {
@@ -39,27 +25,6 @@ uint64_t bytes_of(const TensorView<4> &view) {
   return last + 1 == elements ? elements * sizeof(float) : 0;
 }
 
-// Memory of the device, allocated and freed in the stream's order.
-class StreamMemory {
- public:
-  StreamMemory(flydsl_aot_handle *handle, hipStream_t stream) : handle_(handle), stream_(stream) {}
-  ~StreamMemory() {
-    if (memory_) flydsl_aot_device_free_async(handle_, memory_, stream_);
-  }
-  StreamMemory(const StreamMemory &) = delete;
-  StreamMemory &operator=(const StreamMemory &) = delete;
-
-  flydsl_aot_status allocate(uint64_t bytes) {
-    return flydsl_aot_device_malloc_async(handle_, bytes, stream_, &memory_);
-  }
-  void *get() const { return memory_; }
-
- private:
-  flydsl_aot_handle *handle_;
-  hipStream_t stream_;
-  void *memory_ = nullptr;
-};
-
 // The call's workspace is the caller's DQ_ACC if that is large enough. For the kernels that compute all gradients together, the
 // fastest, it is not: their workspace is allocated in the stream's order, but within a capture, where separate passes do with
 // DQ_ACC. (The caller's D, four bytes a row, never is.)
@@ -67,10 +32,15 @@ class Backward {
  public:
   Backward(const BackwardCall &call, flydsl_aot_handle *handle, hipStream_t stream,
            Lazy<4> *accumulator)
-      : call_(call), handle_(handle), stream_(stream), accumulator_(*accumulator) {}
+      : call_(call),
+        handle_(handle),
+        stream_(stream),
+        accumulator_(*accumulator),
+        lengths_q_(handle, stream),
+        lengths_k_(handle, stream) {}
 
   flydsl_aot_status run() {
-    flydsl_aot_status status = params_of(call_, &params_);
+    flydsl_aot_status status = set_params();
     if (status != FLYDSL_AOT_OK) return status;
     flydsl_aot_query_result plan{};
     plan.struct_size = sizeof plan;
@@ -85,6 +55,23 @@ class Backward {
   }
 
  private:
+  flydsl_aot_status set_params() {
+    Sequences sequences;
+    flydsl_aot_status status = place_sequences(call_, &sequences);
+    if (status == FLYDSL_AOT_OK) status = mask_of(call_, sequences, &params_.mask);
+    if (status == FLYDSL_AOT_OK) status = place_lse(call_, sequences.q, true, &params_.lse);
+    if (status == FLYDSL_AOT_OK) status = lengths_q_.separate(call_.function, &sequences.q);
+    if (status == FLYDSL_AOT_OK) status = lengths_k_.separate(call_.function, &sequences.k);
+    if (status != FLYDSL_AOT_OK) return status;
+    set_common(call_, sequences, &params_);
+    params_.dout = sequences.q.tensor(call_.dout);
+    params_.dq = sequences.q.tensor(call_.dq);
+    params_.dk = sequences.k.tensor(call_.dk);
+    params_.dv = sequences.k.tensor(call_.dv);
+    params_.dbias = scores_tensor(call_.dbias, sequences);
+    return FLYDSL_AOT_OK;
+  }
+
   flydsl_aot_status call() { return flydsl_aot_attention_backward(handle_, &params_, stream_); }
 
   flydsl_aot_status run_now(uint64_t needed) {
@@ -136,6 +123,7 @@ class Backward {
   flydsl_aot_handle *handle_;
   hipStream_t stream_;
   Lazy<4> &accumulator_;
+  Lengths lengths_q_, lengths_k_;
   Params params_{};
 };
 

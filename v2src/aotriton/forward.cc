@@ -4,6 +4,7 @@
 #include "flydsl_aot/device.h"
 #include "v2src/aotriton/error.h"
 #include "v2src/aotriton/features.h"
+#include "v2src/aotriton/lengths.h"
 #include "v2src/aotriton/operators.h"
 #include "v2src/aotriton/window.h"
 
@@ -16,11 +17,14 @@ flydsl_aot_tensor slopes_of(const TensorView<2> &view) {
   return slopes.rank != 0 && slopes.sizes[0] == 1 ? without_first_axis(slopes) : slopes;
 }
 
-flydsl_aot_status params_of(const ForwardCall &call, flydsl_aot_attention_forward_params *params) {
+flydsl_aot_status params_of(const ForwardCall &call, Lengths *lengths_q, Lengths *lengths_k,
+                            flydsl_aot_attention_forward_params *params) {
   Sequences sequences;
   flydsl_aot_status status = place_sequences(call, &sequences);
   if (status == FLYDSL_AOT_OK) status = mask_of(call, sequences, &params->mask);
   if (status == FLYDSL_AOT_OK) status = place_lse(call, sequences.q, false, &params->lse);
+  if (status == FLYDSL_AOT_OK) status = lengths_q->separate(call.function, &sequences.q);
+  if (status == FLYDSL_AOT_OK) status = lengths_k->separate(call.function, &sequences.k);
   if (status != FLYDSL_AOT_OK) return status;
   set_common(call, sequences, params);
   params->alibi_slopes = slopes_of(call.alibi);
@@ -38,7 +42,8 @@ flydsl_aot_status forward(const ForwardCall &call, Backend backend, hipStream_t 
   flydsl_aot_status status = shared_handle(backend, &handle);
   if (status != FLYDSL_AOT_OK) return status;
   flydsl_aot_attention_forward_params params{};
-  status = params_of(call, &params);
+  Lengths lengths_q(handle, stream), lengths_k(handle, stream);
+  status = params_of(call, &lengths_q, &lengths_k, &params);
   if (status != FLYDSL_AOT_OK) return status;
   status = flydsl_aot_attention_forward(handle, &params, stream);
   if (status != FLYDSL_AOT_OK || !call.encoded_softmax) return status;

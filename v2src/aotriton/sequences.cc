@@ -79,8 +79,8 @@ flydsl_aot_status place_arrays(const Call &call, const NamedSide &of, Rows *rows
     if (status != FLYDSL_AOT_OK) return status;
   }
   if (side.length == Side::kMax) return FLYDSL_AOT_OK;
-  return take(call, of, side.lengths, "lengths",
-              side.length == Side::kCumulative ? batches + 1 : batches, &rows->used);
+  rows->used_is_cumulative = side.length == Side::kCumulative;
+  return take(call, of, side.lengths, "lengths", batches + rows->used_is_cumulative, &rows->used);
 }
 
 flydsl_aot_status place_side(const Call &call, const NamedSide &of, int64_t batches, Rows *rows) {

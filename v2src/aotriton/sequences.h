@@ -16,6 +16,7 @@ struct Rows {
   int64_t longest = 0;  // S of dense tensors, the longest sequence of packed ones
   int64_t total = 0;    // rows of a packed tensor
   flydsl_aot_tensor starts{}, used{};
+  bool used_is_cumulative = false;  // B + 1 numbers, whose differences are what the C ABI has (lengths.h)
 
   // A tensor whose third axis is these rows.
   flydsl_aot_tensor tensor(const TensorView<4> &view) const;
