@@ -14,7 +14,8 @@ case "${1-}" in
 esac
 
 packaging/install_packages.sh
-test/aotriton/fetch_hip_headers.sh
+test/support/fetch_hip_headers.sh build/hip_headers ||
+  echo "warning: no HIP headers: tests of libaotriton_v2.so are compiled with the few names of v2src/aotriton/hip_types" >&2
 python3 test/check_sources.py
 cmake --preset ci
 cmake --build --preset ci

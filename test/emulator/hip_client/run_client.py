@@ -1,7 +1,6 @@
 """Compiles hip_client.hip against Debian's HIP headers, links it with libflydsl_emu.so and runs it.
 
-The headers come from the package libamdhip64-dev: installed, or fetched with apt-get and unpacked into the work folder (no root
-needed). Exit status 77, with a reason, where they cannot be had.
+The headers come from the package libamdhip64-dev: installed, or fetched by test/support/fetch_hip_headers.sh. Exit status 77, with a reason, where they cannot be had.
 """
 import argparse
 import os
@@ -15,17 +14,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 TARGET = "hipv4-amdgcn-amd-amdhsa--"
 
 
-def hip_headers(work):
+def hip_headers(unpacked):
     """The include folder that holds hip/hip_runtime.h, or None."""
-    unpacked = work / "libamdhip64-dev"
-    for folder in (pathlib.Path("/usr/include"), unpacked / "usr/include"):
-        if (folder / "hip/hip_runtime.h").exists():
-            return folder
+    installed = pathlib.Path("/usr/include")
+    if (installed / "hip/hip_runtime.h").exists():
+        return installed
     try:
-        subprocess.run(["apt-get", "download", "libamdhip64-dev"], cwd=work, check=True, capture_output=True, timeout=120)
-        package = next(work.glob("libamdhip64-dev_*.deb"))
-        subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True, capture_output=True)
-    except (OSError, subprocess.SubprocessError, StopIteration) as error:
+        subprocess.run([HERE.parents[1] / "support/fetch_hip_headers.sh", unpacked], check=True, capture_output=True, timeout=120)
+    except (OSError, subprocess.SubprocessError) as error:
         print(f"no HIP headers: {error}")
         return None
     return unpacked / "usr/include"
@@ -48,10 +44,11 @@ def main():
     parser.add_argument("--cxx", required=True)
     parser.add_argument("--library", required=True, type=pathlib.Path)
     parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--headers", required=True, type=pathlib.Path, help="where they are unpacked to")
     parser.add_argument("--archs", default="gfx90a,gfx942,gfx950")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    headers = hip_headers(arguments.work)
+    headers = hip_headers(arguments.headers)
     if headers is None:
         return SKIP
     work = arguments.work
