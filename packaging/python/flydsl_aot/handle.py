@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Handle(AttentionOperators, ProductOperators, RowOperators):
         """`query` with a mapping, for fields whose names have a dot ("mask.left")."""
         result, _ = native.filled("query_result", {})
         packed = native.parameters(operator, self._tensors(fields))
-        status = getattr(native.library(), f"flydsl_aot_{operator}_query")(self.pointer, packed, result)
+        status = native.function(f"{operator}_query")(self.pointer, packed, result)
         values = native.read("query_result", ctypes.addressof(result))
         reason = values["reason"] or (native.library().flydsl_aot_last_error().decode() if status else "")
         return Query(status, native.status_name(status), values["workspace_bytes"], values["kernel"], values["backend"], reason)
@@ -132,29 +132,39 @@ class Handle(AttentionOperators, ProductOperators, RowOperators):
                                    bool(values["fits"]), bool(values["main"]), values["problem"]))
 
         packed = native.parameters(operator, self._tensors(fields))
-        native.check(getattr(native.library(), f"flydsl_aot_{operator}_explain")(self.pointer, packed, native.callback(collect), None))
+        native.check(native.function(f"{operator}_explain")(self.pointer, packed, native.callback(collect), None))
         return found
 
     def prefetch(self, operator: str, fields: Mapping[str, Any]) -> None:
         """Loads the kernels of a call, so that the call itself can be captured into a graph."""
         packed = native.parameters(operator, self._tensors(fields))
-        native.check(getattr(native.library(), f"flydsl_aot_{operator}_prefetch")(self.pointer, packed))
+        native.check(native.function(f"{operator}_prefetch")(self.pointer, packed))
 
-    def launch(self, operator: str, fields: Mapping[str, Any], stream: int = 0) -> None:
+    def launch(self, operator: str, fields: Mapping[str, Any], stream: int = 0,
+               allocate: Optional[Callable[[int], Tuple[int, Any]]] = None) -> None:
         """The call itself, on `stream` (a hipStream_t as a number; 0: the null stream). Returns when it is queued. Where the operator
-        needs a workspace and `fields` has none, one is made, and the call waits until it is done with it."""
-        packed = self._tensors(fields)
-        workspace = None
-        _, layout = _layout.PARAMETERS[operator]
-        if "workspace" in layout and packed.get("workspace") is None:
-            needed = self.query_fields(operator, packed)
-            if needed.status == 0 and needed.workspace_bytes:
-                workspace = arrays.Memory(self, needed.workspace_bytes)
-                packed.update({"workspace": workspace.pointer, "workspace_bytes": workspace.bytes})
-        call = getattr(native.library(), f"flydsl_aot_{operator}")
-        native.check(call(self.pointer, native.parameters(operator, packed), stream))
-        if workspace is not None:
+        needs a workspace and `fields` has none, `allocate(bytes)` makes one that is safe to let go of once the call is queued, and
+        returns its address and owner; without `allocate` the binding makes one, and the call waits until it is done with it."""
+        packed = native.parameters(operator, self._tensors(fields))
+        owner = None
+        if fields.get("workspace") is None and "workspace" in _layout.PARAMETERS[operator][1]:
+            needed = self._workspace_bytes(operator, packed)
+            if needed:
+                address, owner = (allocate or self._own_workspace)(needed)
+                native.set_workspace(operator, packed, address, needed)
+        native.check(native.function(operator)(self.pointer, packed, stream))
+        if isinstance(owner, arrays.Memory):
             self.synchronize()
+
+    def _own_workspace(self, size: int) -> Tuple[int, Any]:
+        memory = arrays.Memory(self, size)
+        return memory.pointer, memory
+
+    def _workspace_bytes(self, operator: str, packed: Any) -> int:
+        result, _ = native.filled("query_result", {})
+        if native.function(f"{operator}_query")(self.pointer, packed, result):
+            return 0  # the call says why
+        return native.workspace_bytes(result)
 
     def _tensors(self, fields: Mapping[str, Any]) -> Dict[str, Any]:
         return {name: value.tensor if isinstance(value, arrays.DeviceArray) else value for name, value in fields.items()}

@@ -16,7 +16,6 @@ _TENSOR = struct.Struct(f"<Qii{_layout.MAX_RANK}q{_layout.MAX_RANK}q")
 _FORMATS = {"f32": "<f", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q", "in64": "<Q", "out64": "<Q", "pointer": "<Q"}
 _SONAME = f"libflydsl_aot.so.{_layout.VERSION // 10000}"
 
-Candidate = Callable[[Any, Any], None]
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -76,6 +75,12 @@ def library() -> ctypes.CDLL:
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def function(name: str) -> Any:
+    """A function of the library by its name without prefix."""
+    return getattr(library(), f"flydsl_aot_{name}")
+
+
 def check(status: int) -> None:
     """Raises the exception of a status that is not 0, with the thread's last message."""
     if status:
@@ -116,6 +121,18 @@ def parameters(operator: str, fields: Mapping[str, Any]) -> ctypes.Array:
             except struct.error as reason:
                 raise ValueError(f"{operator}: {name} = {value!r}: {reason}") from None
     return buffer
+
+
+def set_workspace(operator: str, buffer: Any, address: int, size: int) -> None:
+    """Adds a workspace to a parameter struct."""
+    layout = _layout.PARAMETERS[operator][1]
+    struct.pack_into("<Q", buffer, layout["workspace"][1], address)
+    struct.pack_into("<Q", buffer, layout["workspace_bytes"][1], size)
+
+
+def workspace_bytes(result: Any) -> int:
+    """That field of a query's result."""
+    return struct.unpack_from("<Q", result, _layout.STRUCTS["query_result"][1]["workspace_bytes"][1])[0]
 
 
 def filled(name: str, fields: Mapping[str, Any]) -> Tuple[ctypes.Array, list]:

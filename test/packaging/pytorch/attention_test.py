@@ -148,8 +148,10 @@ class Attention(Case):
             self.assertTrue(out.equal(F.scaled_dot_product_attention(**arguments)))
             self.assertEqual(len(self.reasons), 1)
             self.assertIn(reason, self.reasons[0])
-        with self.assertRaises(RuntimeError):  # PyTorch's own message
-            aot.scaled_dot_product_attention(q.bfloat16(), q.bfloat16(), q.bfloat16(), torch.ones(4, 4), is_causal=True)
+        for mask, more in ((torch.ones(4, 4), dict(is_causal=True)), (torch.ones(3, 4), {}), (torch.ones(1, 1, 1, 4, 5), {})):
+            with self.assertRaises(RuntimeError) as caught:
+                aot.scaled_dot_product_attention(q.bfloat16(), q.bfloat16(), q.bfloat16(), mask, **more)
+            self.assertNotIsInstance(caught.exception, flydsl_aot.Error)  # PyTorch's own message
         aot.emulate(False)
         self.reasons.clear()
         aot.scaled_dot_product_attention(q.bfloat16(), q.bfloat16(), q.bfloat16())

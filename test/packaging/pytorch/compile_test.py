@@ -75,6 +75,33 @@ class Compile(Case):
         q = self.random(1, 1, 8, 32, dtype=torch.float32)
         self.assertTrue(torch.allclose(compiled(lambda q: aot.scaled_dot_product_attention(q, q, q))(q), F.scaled_dot_product_attention(q, q, q)))
 
+    def test_transforms_of_functions_fall_back(self):
+        q = self.random(1, 1, 4, 32, grad=False)
+
+        def total(q):
+            return aot.scaled_dot_product_attention(q, q, q).float().sum()
+
+        def exact(q):
+            return F.scaled_dot_product_attention(q, q, q).float().sum()
+
+        self.assert_norm(torch.func.grad(total)(q), torch.func.grad(exact)(q), 0.02)
+        self.assertIn("inside a transform of torch.func", self.reasons[0])
+        self.reasons.clear()
+        norm = torch.func.vmap(lambda x: aot.rms_norm(x, [32]))(q)
+        self.assert_norm(norm, F.rms_norm(q, [32]), 0.01)
+        self.assertEqual(len(self.reasons), 1)
+        x, tangent = torch.randn(3, 4), torch.randn(3, 4)
+        for function in (lambda x: aot.rms_norm(x, [4]), lambda x: aot.mm(x, x.T), lambda x: aot.topk(x, 2).values):
+            numbers = torch.func.jvp(function, (x,), (tangent,))[1]
+            difference = (function(x.double() + 1e-6 * tangent) - function(x.double() - 1e-6 * tangent)) / 2e-6
+            self.assert_norm(numbers, difference, 1e-4)
+        self.reasons.clear()
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            numbers = torch.autograd.forward_ad.unpack_dual(aot.mm(dual, x.T)).tangent
+        self.assert_norm(numbers, tangent @ x.T, 1e-5)
+        self.assertIn("inside forward-mode differentiation", self.reasons[0])
+
     def test_sizes_may_change(self):
         function = torch.compile(lambda q: aot.scaled_dot_product_attention(q, q, q), backend="aot_eager", fullgraph=True, dynamic=True)
         for length in (5, 9):

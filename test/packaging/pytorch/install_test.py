@@ -4,6 +4,7 @@ import unittest
 
 import torch
 import torch.nn.functional as F
+from torch.testing._internal.two_tensor import TwoTensor
 
 import flydsl_aot.torch as aot
 from support import UNIT, Case
@@ -95,6 +96,27 @@ class Install(Case):
             self.assertEqual(F.scaled_dot_product_attention(q.float(), q.float(), q.float()).dtype, torch.bfloat16)
         self.assert_none_fell_back()
 
+    def test_transforms_of_functions_fall_back(self):
+        self.installed()
+        q, tangent = self.random(1, 1, 4, 32, dtype=torch.float32, grad=False), torch.randn(1, 1, 4, 32)
+        transforms = {
+            "grad": lambda function: torch.func.grad(lambda x: function(x).sum())(q), "vmap": lambda function: torch.func.vmap(function)(q),
+            "jvp": lambda function: torch.func.jvp(function, (q,), (tangent,))[1]}  # PyTorch has none of its attention on the CPU
+        for function, names in ((lambda x: F.scaled_dot_product_attention(x.bfloat16(), x.bfloat16(), x.bfloat16()), ("grad", "vmap")),
+                                (lambda x: F.rms_norm(x, [32]), ("grad", "vmap", "jvp")), (lambda x: x @ x.mT, ("grad", "vmap", "jvp"))):
+            got = [transforms[name](function) for name in names]
+            aot.uninstall(device="cpu")
+            for name, left in zip(names, got):
+                self.assert_norm(left, transforms[name](function), 0.02, name)
+            self.installed()
+
+    def test_tensors_that_are_more_than_their_data_fall_back(self):
+        self.installed("rms_norm", "scaled_dot_product_attention")
+        x = TwoTensor(torch.randn(3, 32), torch.randn(3, 32))
+        out = F.rms_norm(x, [32])
+        self.assertTrue(torch.allclose(out.a, F.rms_norm(x.a, [32]), atol=1e-5) and torch.allclose(out.b, F.rms_norm(x.b, [32]), atol=1e-5))
+        self.assertIn("tensors of type TwoTensor", self.reasons[0])
+
     def test_compiles(self):
         self.installed()
         q = self.random(1, 2, 6, 32)
@@ -102,6 +124,7 @@ class Install(Case):
         out, right = function(q), F.rms_norm(aot.scaled_dot_product_attention(q, q, q, is_causal=True), [32])
         self.assert_norm(out, right, 2 * UNIT[q.dtype])
         self.assert_norm(torch.autograd.grad(out.sum(), q)[0], torch.autograd.grad(right.sum(), q)[0], 4 * UNIT[q.dtype])
+        self.assert_none_fell_back()
 
     def test_refuses_what_it_cannot_do(self):
         self.assertEqual(aot.install(device="cuda"), [])  # no ROCm here

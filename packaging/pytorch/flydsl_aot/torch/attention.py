@@ -28,13 +28,8 @@ def _fields(q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor], visible: Op
         "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k,
         "mask.left": left, "mask.right": right, "mask.anchor": anchor}
     if seed is not None:
-        fields["dropout_seed_device"], fields["dropout_offset_device"] = _number(seed, 0), _number(seed, 1)
+        fields["dropout_seed_device"], fields["dropout_offset_device"] = seed[:1], seed[1:]
     return fields
-
-
-def _number(seed: Tensor, index: int) -> Any:
-    # The emulator's copy of operands replaces a tensor; a GPU reads the pointer.
-    return seed[index : index + 1] if seed.device.type == "cpu" else seed.data_ptr() + 8 * index
 
 
 def _result_like(q: Tensor, v: Tensor) -> Tensor:
@@ -137,12 +132,15 @@ def refusal(q: Tensor, k: Tensor, v: Tensor, attn_mask: Optional[Tensor], dropou
             return f"attn_mask is {attn_mask.dtype}; bool, fp32 and query's type are supported"
         if attn_mask.layout != torch.strided:
             return f"attn_mask has layout {attn_mask.layout}"
+        sizes = (k.shape[-2], q.shape[-2])
+        if attn_mask.dim() > q.dim() or any(size not in (1, full) for size, full in zip(reversed(attn_mask.shape), sizes)):
+            return f"attn_mask of {list(attn_mask.shape)} does not broadcast to {list(sizes[::-1])}"
     if enable_gqa:
         if q.dim() < 3 or k.shape[-3] != v.shape[-3] or k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
             return "enable_gqa with heads of query that are no multiple of those of key and value"
     if runtime.too_large(*q.shape) or runtime.too_large(*k.shape):
         return "sizes beyond 2^30"
-    return runtime.device_refusal(q.device)
+    return runtime.tensor_refusal(q)
 
 
 def _batched(x: Tensor, batch: Tuple[int, ...], heads: int) -> Tensor:
@@ -150,6 +148,20 @@ def _batched(x: Tensor, batch: Tuple[int, ...], heads: int) -> Tensor:
     x = x.expand(*batch, heads, *x.shape[-2:])
     x = x.reshape(math.prod(batch), heads, *x.shape[-2:]) if len(batch) != 1 else x
     return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+
+
+def _four_axes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tuple[Tuple[int, ...], Tensor, Tensor, Tensor]:
+    """The axes of the batch, and query, key and value with one such axis, broadcast as PyTorch does."""
+    leading = 1 if enable_gqa else 2
+    if query.dim() == 4 and query.shape[:leading] == key.shape[:leading] == value.shape[:leading]:
+        q, k, v = (x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous() for x in (query, key, value))
+        return (q.shape[0],), q, k, v
+    q, k, v = (x if x.dim() > 2 else x.unsqueeze(0) for x in (query, key, value))
+    batch, heads, key_heads = tuple(torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])), q.shape[-3], k.shape[-3]
+    if not enable_gqa:
+        heads = key_heads = torch.broadcast_shapes(q.shape[-3:-2], k.shape[-3:-2], v.shape[-3:-2])[0]
+    flat = batch or (1,)
+    return batch, _batched(q, flat, heads), _batched(k, flat, key_heads), _batched(v, flat, key_heads)
 
 
 def _diagonal_of(attn_mask: Any) -> Optional[int]:
@@ -168,29 +180,22 @@ def attend(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor
     anchor = _TOP_LEFT if is_causal else _NONE
     if attn_mask is not None and _diagonal_of(attn_mask) is not None:
         anchor, attn_mask = _diagonal_of(attn_mask), None
-    q, k, v = (x if x.dim() > 2 else x.unsqueeze(0) for x in (query, key, value))
-    batch, heads = tuple(torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])), q.shape[-3]
-    key_heads = k.shape[-3]
-    if not enable_gqa:
-        heads = key_heads = torch.broadcast_shapes(q.shape[-3:-2], k.shape[-3:-2], v.shape[-3:-2])[0]
-    flat = batch or (1,)
-    q, k, v = _batched(q, flat, heads), _batched(k, flat, key_heads), _batched(v, flat, key_heads)
+    batch, q, k, v = _four_axes(query, key, value, enable_gqa)
     bias = visible = None
     if attn_mask is not None:
         mask = attn_mask
         while mask.dim() < 4:
             mask = mask.unsqueeze(0)
-        if mask.dim() > 4:  # more axes of the batch than one: they become one, as query's do
-            mask = mask.expand(*batch, *mask.shape[-3:]).reshape(math.prod(batch), *mask.shape[-3:])
-        elif len(batch) > 1 and mask.shape[0] != 1:
+        if len(batch) > 1 and (mask.dim() > 4 or mask.shape[0] != 1):  # axes of the batch become one, as query's do
             mask = mask.expand(*batch, *mask.shape[-3:]).reshape(math.prod(batch), *mask.shape[-3:])
         bias, visible = (None, mask) if mask.dtype == torch.bool else (mask, None)
     seed = _new_seed(q) if dropout_p > 0 else None
     number = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     out, _ = attention_forward(q, k, v, bias, visible, seed, None, None, 0, 0, number, anchor, -1,
                                -1 if anchor == _NONE else 0, dropout_p)
-    shape = (*batch, heads, *out.shape[-2:]) if query.dim() > 2 else out.shape[-2:]
-    return out.reshape(shape)
+    if query.dim() == 4:
+        return out
+    return out.reshape((*batch, *out.shape[-3:]) if query.dim() > 2 else out.shape[-2:])
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
@@ -258,4 +263,4 @@ def _nested_refusal(query: Tensor, key: Tensor, value: Tensor, attn_mask: Option
         return f"nested tensors of {query.dtype}, {key.dtype}, {value.dtype}; fp16 and bf16 are supported"
     if query.shape[-1] > _LARGEST_HEAD_DIM or value.shape[-1] > _LARGEST_VALUE_DIM:
         return f"head dims are {query.shape[-1]} and {value.shape[-1]}"
-    return runtime.device_refusal(values.device)
+    return runtime.tensor_refusal(values)

@@ -142,7 +142,7 @@ def refusal(x: Tensor, normalized_shape: Sequence[int], *parameters: Optional[Te
     columns = math.prod(shape)
     if columns >= 1 << 31 or x.numel() // columns >= 1 << 32:
         return "rows of 2^31 elements or 2^32 rows"
-    return runtime.device_refusal(x.device)
+    return runtime.tensor_refusal(x)
 
 
 def _flat(parameter: Optional[Tensor]) -> Optional[Tensor]:

@@ -131,7 +131,7 @@ def install(operators: Optional[Sequence[str]] = None, device: str = "cuda") -> 
     elif device == "cuda" and not torch.cuda.is_available():
         reason = "there is no ROCm device"
     else:
-        reason = runtime.device_refusal(torch.device(device, torch.cuda.current_device() if device == "cuda" else 0))
+        reason = runtime.device_refusal(device, torch.cuda.current_device() if device == "cuda" else 0)
     if reason:
         runtime.log.warning("flydsl_aot.torch.install: nothing is overridden: %s", reason)
         return []

@@ -149,7 +149,7 @@ def product_refusal(a: Tensor, b: Tensor, rank: int, *others: Optional[Tensor]) 
             return f"an operand is {other.dtype}"
     if runtime.too_large(*a.shape) or runtime.too_large(*b.shape):
         return "sizes beyond 2^30"
-    return runtime.device_refusal(a.device)
+    return runtime.tensor_refusal(a)
 
 
 def _fallback(operator: str, reason: str) -> None:
@@ -237,7 +237,7 @@ def grouped_refusal(a: Tensor, b: Tensor, offs: Optional[Tensor], bias: Optional
         return f"bias is {bias.dtype}"
     if runtime.too_large(*a.shape) or runtime.too_large(*b.shape):
         return "sizes beyond 2^30"
-    return runtime.device_refusal(a.device)
+    return runtime.tensor_refusal(a)
 
 
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Optional[Tensor] = None, bias: Optional[Tensor] = None,
@@ -279,7 +279,7 @@ def scaled_refusal(a: Tensor, b: Tensor, scale_a: Any, recipe_a: Any, scale_b: A
         reason = "" if right else f"scales are {scale_a.dtype} {list(scale_a.shape)} and {scale_b.dtype} {list(scale_b.shape)}"
     else:
         reason = f"scaling recipes {recipe_a} and {recipe_b} of {a.dtype}"
-    return reason or runtime.device_refusal(a.device)
+    return reason or runtime.tensor_refusal(a)
 
 
 def _packed(x: Tensor) -> int:

@@ -9,9 +9,12 @@ import functools
 import logging
 import math
 import os
-from typing import Any, Dict, Mapping, Optional, Sequence, Set
+import sys
+from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .. import _layout, arrays, native
 from ..errors import Error
@@ -34,8 +37,9 @@ def emulate(on: bool = True) -> None:
     """Lets operators on CPU tensors run on the emulator instead of falling back: for tests and teaching, it is slow. The
     environment's FLYDSL_AOT_TORCH_EMULATE=1 does the same at import."""
     global _emulating
+    if on != _emulating and "torch._dynamo" in sys.modules:
+        torch.compiler.reset()  # graphs compiled before took the other way
     _emulating = on
-    torch.compiler.reset()  # graphs compiled before took the other way
 
 
 def note_fallback(operator: str, reason: str) -> None:
@@ -58,7 +62,8 @@ def _open(kind: str, index: int) -> Any:
 
 
 @torch.compiler.assume_constant_result
-def _device_refusal(kind: str, index: int) -> str:
+def device_refusal(kind: str, index: int) -> str:
+    """Why a device cannot be used; empty if it can. torch.compile takes the answer as a constant."""
     if kind == "cpu":
         if not _emulating:
             return "CPU tensors run on the emulator only after flydsl_aot.torch.emulate()"
@@ -68,15 +73,22 @@ def _device_refusal(kind: str, index: int) -> str:
     return handle if isinstance(handle, str) else ""
 
 
-def device_refusal(device: torch.device) -> str:
-    """Why tensors of a device cannot be used; empty if they can. Traced by torch.compile as a constant."""
-    return _device_refusal(device.type, device.index or 0)
+def tensor_refusal(x: torch.Tensor) -> str:
+    """Why a tensor's device cannot be used, or why PyTorch sees more in the tensor than its data; empty if neither."""
+    if not torch.compiler.is_compiling():
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return "inside a transform of torch.func"
+        if forward_ad._current_level >= 0:
+            return "inside forward-mode differentiation"
+        if type(x) is not torch.Tensor and is_traceable_wrapper_subclass(x):
+            return f"tensors of type {type(x).__name__}"
+    return device_refusal(x.device.type, x.device.index or 0)
 
 
 def handle_for(device: torch.device) -> Handle:
     """The device's handle. RuntimeError says why there is none."""
     index = device.index if device.index is not None else torch.cuda.current_device() if device.type == "cuda" else 0
-    reason = _device_refusal(device.type, index)
+    reason = device_refusal(device.type, index)
     if reason:
         raise RuntimeError(f"flydsl_aot cannot run here: {reason}")
     return _open(device.type, index)
@@ -91,31 +103,34 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def view(tensor: torch.Tensor, pointer: Optional[int] = None) -> native.Tensor:
     """A tensor as the library takes it. PyTorch counts pairs of fp4 values, the library values: on the packed axis, that of stride 1."""
-    sizes, strides = list(tensor.shape), list(tensor.stride())
     name = dtype_name(tensor.dtype)
+    sizes, strides = tuple(tensor.shape), tensor.stride()
     if name == "e2m1x2":
         axes = [axis for axis, stride in enumerate(strides) if stride == 1]
         if not axes:
             raise ValueError(f"strides are {strides}; one axis of packed fp4 has to be contiguous")
-        sizes[axes[-1]] *= 2
-    return native.Tensor(tensor.data_ptr() if pointer is None else pointer, name, tuple(sizes), tuple(strides))
+        sizes = tuple(2 * size if axis == axes[-1] else size for axis, size in enumerate(sizes))
+    return native.Tensor(tensor.data_ptr() if pointer is None else pointer, name, sizes, strides)
 
 
 def launch(operator: str, fields: Mapping[str, Any], outputs: Sequence[str], device: torch.device) -> None:
-    """Calls an operator with tensors among its fields, on the device's current stream. `outputs` names those that are written."""
+    """Calls an operator with tensors among its fields, on the device's current stream. `outputs` names those that are written. A tensor in
+    the place of a number in device memory is that number's."""
     handle = handle_for(device)
     if handle.emulated:
         _launch_emulated(handle, operator, fields, outputs)
         return
-    packed = {name: view(value) if isinstance(value, torch.Tensor) else value for name, value in fields.items()}
+    kinds = _layout.PARAMETERS[operator][1]
+    packed = {name: value if not isinstance(value, torch.Tensor) else view(value) if kinds[name][0] == "tensor" else value.data_ptr()
+              for name, value in fields.items()}
+
+    def allocate(size: int) -> Tuple[int, torch.Tensor]:
+        # Of PyTorch's allocator, which gives the memory to later work of the same stream only.
+        workspace = torch.empty(size, dtype=torch.uint8, device=device)
+        return workspace.data_ptr(), workspace
+
     with torch.cuda.device(device):
-        if "workspace" in _layout.PARAMETERS[operator][1]:
-            needed = handle.query_fields(operator, packed)
-            if needed.workspace_bytes:
-                # Of PyTorch's allocator, which gives the memory to later work of the same stream only.
-                workspace = torch.empty(needed.workspace_bytes, dtype=torch.uint8, device=device)
-                packed.update({"workspace": workspace.data_ptr(), "workspace_bytes": needed.workspace_bytes})
-        handle.launch(operator, packed, torch.cuda.current_stream(device).cuda_stream)
+        handle.launch(operator, packed, torch.cuda.current_stream(device).cuda_stream, allocate)
 
 
 def _span_bytes(tensor: torch.Tensor) -> int:

@@ -60,7 +60,7 @@ def refusal(x: Tensor, k: int, dim: int) -> str:
         return "2^32 elements or more along the axis"
     if _merged_axes(x, dim) > 3:
         return f"input of strides {list(x.stride())} has more than three axes beside the one of topk that are not one"
-    return runtime.device_refusal(x.device)
+    return runtime.tensor_refusal(x)
 
 
 def _merged_axes(x: Tensor, dim: int) -> int:
