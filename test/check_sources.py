@@ -53,7 +53,7 @@ INCLUDES = [
 THIRD_PARTY = [
     ("llvm-c/", ["emulator/isa/", "test/"]),
     ("llvm/", ["emulator/", "test/"]),
-    ("zstd", ["src/archive/", "codegen/pack/", "emulator/loader/", "test/"]),
+    ("zstd", ["src/archive/", "src/jit/", "codegen/pack/", "emulator/loader/", "test/"]),
     ("zdict", ["src/archive/", "codegen/pack/", "test/"]),
     ("xxhash", ["src/", "codegen/pack/", "test/"]),
     ("nlohmann/", ["codegen/pack/", "tools/", "test/"]),

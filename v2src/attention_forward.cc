@@ -44,7 +44,7 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   // The struct's first version ended before cu_seqlens_q.
   FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, cu_seqlens_q)));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query));
+  FLYDSL_RETURN_IF_ERROR(check(*params, query, handle->jit != nullptr));
   *problem = describe(*params);
   return {};
 }

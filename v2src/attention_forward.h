@@ -25,14 +25,17 @@ enum Axis { kBatch, kHead, kSeq, kDim };
 struct HeadDims {
   int64_t qk, v;
 };
-// The class that serves these head dims; null if none holds them.
+// The class that serves these head dims, of those whose kernels are compiled at run time if no other does; null if none holds
+// them.
 const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v);
-// "32/32, 64/64, ...", for messages.
-std::string class_list();
+// Whether a class that an archive may have serves them.
+bool in_archives(int64_t head_dim_qk, int64_t head_dim_v);
+// "32/32, 64/64, ...", for messages; `compiled`: with those whose kernels are compiled.
+std::string class_list(bool compiled);
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only
-// for their alignment.
-Status check(const Params &params, bool query);
+// for their alignment. `compiled`: whether kernels may be compiled.
+Status check(const Params &params, bool query, bool compiled);
 
 struct Sizes {
   int64_t batches, heads_q, heads_kv;

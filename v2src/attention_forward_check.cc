@@ -73,15 +73,18 @@ Status check_shapes(const Operands &all) {
   return check_heads(all.q.tensor->sizes[kHead - q], all.k.tensor->sizes[kHead - k]);
 }
 
-Status check_head_dim(const Sizes &sizes, bool has_lse) {
+Status check_head_dim(const Sizes &sizes, bool has_lse, bool compiled) {
   const int64_t head_dim_qk = sizes.head_dim_qk, head_dim_v = sizes.head_dim_v;
   // Without an lse there is nothing to compute for Dv = 0; with one there would be.
   if (head_dim_v == 0 && !has_lse) return {};
-  if (head_dim_qk > 0 && head_dim_v > 0 && class_of(head_dim_qk, head_dim_v)) return {};
+  if (head_dim_qk > 0 && head_dim_v > 0 &&
+      (compiled ? class_of(head_dim_qk, head_dim_v) != nullptr
+                : in_archives(head_dim_qk, head_dim_v)))
+    return {};
   return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
                "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
                static_cast<long long>(head_dim_qk), static_cast<long long>(head_dim_v),
-               class_list().c_str());
+               class_list(compiled).c_str());
 }
 
 Status check_layout(const Operands &all) {
@@ -137,7 +140,7 @@ Status check_limits(const Sizes &sizes, bool nothing_to_do) {
   return linear_tiles(sizes.seq_q, sizes.batches, sizes.heads_q, kTileRows, &tiles);
 }
 
-Status check(const Params &params, bool query) {
+Status check(const Params &params, bool query, bool compiled) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out()}, "q, k, v and out"));
   FLYDSL_RETURN_IF_ERROR(check_formats(params));
@@ -146,7 +149,7 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(check_lengths(params));
   const Sizes sizes = sizes_of(params);
   const bool nothing_to_do = empty(params.out) || sizes.batches == 0 || sizes.seq_q == 0;
-  FLYDSL_RETURN_IF_ERROR(check_head_dim(sizes, all.has_lse));
+  FLYDSL_RETURN_IF_ERROR(check_head_dim(sizes, all.has_lse, compiled));
   FLYDSL_RETURN_IF_ERROR(check_limits(sizes, nothing_to_do));
   FLYDSL_RETURN_IF_ERROR(check_layout(all));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));

@@ -1,5 +1,6 @@
 // A checked attention_forward problem as what selection looks up.
 #include <algorithm>
+#include <span>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_forward_aiter.h"
@@ -11,7 +12,17 @@ namespace {
 // The classes of codegen/describe/attention_forward/general.py, best first.
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
+constexpr HeadDims kCompiledClasses[] = {
+    FLYDSL_AOT_ATTENTION_FORWARD_COMPILED_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
+
+const HeadDims *first_that_holds(std::span<const HeadDims> classes, int64_t head_dim_qk,
+                                 int64_t head_dim_v) {
+  for (const HeadDims &dims : classes) {
+    if (head_dim_qk <= dims.qk && head_dim_v <= dims.v) return &dims;
+  }
+  return nullptr;
+}
 
 // The first query sees the fewest keys to the right, the last one the fewest to the left.
 bool left_hides(const Params &params, const Sizes &sizes) {
@@ -152,16 +163,22 @@ Sizes sizes_of(const Params &params) {
 }
 
 const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v) {
-  for (const HeadDims &dims : kClasses) {
-    if (head_dim_qk <= dims.qk && head_dim_v <= dims.v) return &dims;
-  }
-  return nullptr;
+  const HeadDims *dims = first_that_holds(kClasses, head_dim_qk, head_dim_v);
+  return dims ? dims : first_that_holds(kCompiledClasses, head_dim_qk, head_dim_v);
 }
 
-std::string class_list() {
+bool in_archives(int64_t head_dim_qk, int64_t head_dim_v) {
+  return first_that_holds(kClasses, head_dim_qk, head_dim_v) != nullptr;
+}
+
+std::string class_list(bool compiled) {
   std::string list;
-  for (const HeadDims &dims : kClasses)
-    list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
+  const auto add = [&](std::span<const HeadDims> classes) {
+    for (const HeadDims &dims : classes)
+      list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
+  };
+  add(kClasses);
+  if (compiled) add(kCompiledClasses);
   return list;
 }
 

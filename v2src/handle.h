@@ -9,6 +9,7 @@
 #include "flydsl_aot/library.h"
 #include "src/archive/reader.h"
 #include "src/device/runtime.h"
+#include "src/jit/compiler.h"
 #include "src/module/cache.h"
 #include "src/select/select.h"
 #include "v2src/call_log.h"
@@ -20,6 +21,7 @@ struct flydsl_aot_handle {
   flydsl_aot_device_kind kind = FLYDSL_AOT_DEVICE_NONE;
   std::unique_ptr<flydsl::device::Runtime> runtime;  // null for DEVICE_NONE
   std::unique_ptr<flydsl::archive::Archive> archive;
+  std::unique_ptr<flydsl::jit::Compiler> jit;            // null where it is not allowed
   std::unique_ptr<flydsl::module::ModuleCache> modules;  // null for DEVICE_NONE
   std::unique_ptr<flydsl::RecentCalls> recent_calls;     // null for DEVICE_NONE
   std::string device_name;

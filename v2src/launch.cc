@@ -43,9 +43,22 @@ std::string problem_text(const select::Context &context, const select::Problem &
                        context.compute_units);
 }
 
+constexpr const char *kCompiled = "not in the archive: would be compiled at its first use";
+
+// Whether the kernel is there or can be compiled.
+Status require_compiler(const flydsl_aot_handle *handle, uint32_t entry) {
+  if (handle->archive->in_file(entry)) return {};
+  const Status status = handle->jit->available();
+  if (status.ok()) return status;
+  return error(status.code(), "kernel '%s' is not in the archive and cannot be compiled: %s",
+               handle->archive->string(handle->archive->entries()[entry].name),
+               status.message().c_str());
+}
+
 // Why a candidate that fits is taken, or is not.
 std::string reason_of(const select::Context &context, const std::optional<select::Choice> &choice,
-                      bool takes) {
+                      uint32_t entry, bool takes) {
+  if (takes && !context.archive.in_file(entry)) return kCompiled;
   if (!choice) return "the nearest tuning row is of a kernel for another pass";
   if (!choice->row)
     return takes ? "the first that fits" : "fits too, but is listed after the one taken";
@@ -82,7 +95,7 @@ Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
   if (!found) return {FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem)};
   *entry = found->entry;
   if (row) *row = found->row;
-  return {};
+  return require_compiler(handle, *entry);
 }
 
 void describe_kernel(const flydsl_aot_handle *handle, uint32_t index,
@@ -91,6 +104,7 @@ void describe_kernel(const flydsl_aot_handle *handle, uint32_t index,
   const archive::Entry &entry = archive.entries()[index];
   copy_utf8(result->kernel, sizeof result->kernel, archive.string(entry.name));
   copy_utf8(result->backend, sizeof result->backend, archive.string(entry.backend));
+  if (!archive.in_file(index)) copy_utf8(result->reason, sizeof result->reason, kCompiled);
 }
 
 Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem &problem,
@@ -109,7 +123,7 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
     const bool takes = fits && !taken && !unused && choice && choice->entry == row->entry;
     const std::string reason = !fits    ? select::describe(why, context, *row, problem)
                                : unused ? unused
-                                        : reason_of(context, choice, takes);
+                                        : reason_of(context, choice, row->entry, takes);
     flydsl_aot_candidate candidate{};
     candidate.struct_size = sizeof candidate;
     candidate.taken = takes;
@@ -123,8 +137,8 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
     callback(user, &candidate);
     taken |= takes;
   }
-  return taken || unused ? Status()
-                         : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem));
+  if (taken) return require_compiler(handle, choice->entry);
+  return unused ? Status() : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem));
 }
 
 Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
@@ -148,7 +162,8 @@ Status Launch::begin(const select::Problem &problem, const module::KernargContra
   if (!handle_->calls) return {};
   CallLog::note(entry_, handle_->policy.forces(entry_) ? "forced"
                         : row                          ? select::describe(*handle_->archive, *row)
-                                                       : "-");
+                        : !handle_->archive->in_file(entry_) ? "compiled"
+                                                             : "-");
   return {};
 }
 

@@ -25,12 +25,12 @@ Status linear_tiles(int64_t rows, int64_t batches, int64_t heads, uint32_t tile_
                     LinearTiles *tiles);
 
 // The kernel for a problem on a target, and the tuning row that decided, null for none; NO_KERNEL with every candidate's
-// refusal.
+// refusal, COMPILER_NOT_FOUND where it would have to be compiled and cannot.
 Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
               const archive::TargetId &target, uint32_t *entry,
               const archive::TuningRow **row = nullptr);
 
-// Fills the kernel and backend of a query's result.
+// Fills the kernel and backend of a query's result; its reason, where the kernel is to be compiled.
 void describe_kernel(const flydsl_aot_handle *handle, uint32_t entry,
                      flydsl_aot_query_result *result);
 
@@ -45,7 +45,7 @@ Status answer_query(const flydsl_aot_handle *handle, const Params *caller,
   flydsl_aot_query_result result{};
   const Status status = fill(handle, caller, &result);
   result.status = status.code();
-  copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
+  if (!status.ok()) copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
   write_struct(result, caller_result);
   return status;
 }

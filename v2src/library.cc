@@ -8,6 +8,7 @@
 #include "flydsl_aot_generated/abi.h"
 #include "src/archive/finder.h"
 #include "src/device/process.h"
+#include "src/jit/compiler.h"
 #include "src/status/status.h"
 #include "v2src/handle.h"
 #include "v2src/struct_size.h"
@@ -107,6 +108,44 @@ Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handl
   return {};
 }
 
+Status resolve_jit(flydsl_aot_jit asked, bool *allowed) {
+  *allowed = asked == FLYDSL_AOT_JIT_ON;
+  if (asked == FLYDSL_AOT_JIT_ON || asked == FLYDSL_AOT_JIT_OFF) return {};
+  if (asked != FLYDSL_AOT_JIT_DEFAULT) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "open_options.jit is %u; allowed: DEFAULT (0), OFF (1), ON (2)", asked);
+  }
+  const char *value = std::getenv("FLYDSL_AOT_JIT");
+  if (!value || !*value || std::strcmp(value, "off") == 0) return {};
+  *allowed = std::strcmp(value, "on") == 0;
+  if (*allowed) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT,
+               "environment FLYDSL_AOT_JIT is '%.64s'; allowed: on, off", value);
+}
+
+// The archive of the architecture and, where they are allowed, the kernels that can be compiled; these alone where the places
+// looked at hold nothing for the architecture. A place that was named and is not there stays an error.
+Status open_kernels(const flydsl_aot_open_options &options, flydsl_aot_handle *handle) {
+  bool jit = false;
+  FLYDSL_RETURN_IF_ERROR(resolve_jit(options.jit, &jit));
+  const Status found = archive::find_archive(handle->arch, options.archive_path,
+                                             FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive);
+  if (!jit) return found;
+  if (!found.ok()) {
+    const char *named = std::getenv("FLYDSL_AOT_ARCHIVE_PATH");
+    const bool absent =
+        found.code() == FLYDSL_AOT_ARCHIVE_NOT_FOUND && !options.archive_path && !(named && *named);
+    if (!absent && found.code() != FLYDSL_AOT_UNSUPPORTED_ARCH) return found;
+    bool known = false;
+    FLYDSL_RETURN_IF_ERROR(jit::Compiler::knows(jit::embedded_sources(), handle->arch, &known));
+    if (!known) return found;
+    handle->archive = archive::Archive::without_file(handle->arch);
+  }
+  return jit::Compiler::open(jit::embedded_sources(),
+                             handle->runtime ? &handle->runtime->api() : nullptr,
+                             handle->archive.get(), &handle->jit);
+}
+
 // An option, or what the environment says in its place.
 select::NameList name_list(const char *option, const char *value, const char *variable) {
   if (value) return {option, value};
@@ -120,28 +159,24 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
     FLYDSL_RETURN_IF_ERROR(read_struct("open_options", caller, &options,
                                        offsetof(flydsl_aot_open_options, max_loaded_kernels)));
   }
-  if (options.reserved != 0) {
-    return error(FLYDSL_AOT_INVALID_ARGUMENT, "open_options.reserved is %u; it must be 0",
-                 options.reserved);
-  }
   auto handle = std::make_unique<flydsl_aot_handle>();
   FLYDSL_RETURN_IF_ERROR(resolve_kind(options.device, &handle->kind));
   const bool with_device = handle->kind != FLYDSL_AOT_DEVICE_NONE;
   FLYDSL_RETURN_IF_ERROR(with_device ? open_with_device(options, handle.get())
                                      : open_without_device(options, handle.get()));
-  FLYDSL_RETURN_IF_ERROR(archive::find_archive(handle->arch, options.archive_path,
-                                               FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive));
+  FLYDSL_RETURN_IF_ERROR(open_kernels(options, handle.get()));
   FLYDSL_RETURN_IF_ERROR(select::make_policy(
       *handle->archive,
       name_list("open_options.force_kernel", options.force_kernel, "FLYDSL_AOT_FORCE_KERNEL"),
-      name_list("open_options.backends", options.backends, "FLYDSL_AOT_BACKENDS"), &handle->policy));
+      name_list("open_options.backends", options.backends, "FLYDSL_AOT_BACKENDS"),
+      &handle->policy));
   if (const char *where = std::getenv("FLYDSL_AOT_VERBOSE"); where && *where)
     FLYDSL_RETURN_IF_ERROR(CallLog::open(where, &handle->calls));
   if (with_device) {
     // A call that is repeated without selection would not be recorded.
     if (!handle->calls) handle->recent_calls = std::make_unique<RecentCalls>();
-    handle->modules = std::make_unique<module::ModuleCache>(*handle->runtime, *handle->archive,
-                                                            options.max_loaded_kernels);
+    handle->modules = std::make_unique<module::ModuleCache>(
+        *handle->runtime, *handle->archive, options.max_loaded_kernels, handle->jit.get());
   }
   *out = handle.release();
   return {};
@@ -160,7 +195,7 @@ Status get_info(const flydsl_aot_handle *handle, flydsl_aot_info *caller) {
   info.runtime_version =
       handle->runtime ? static_cast<uint32_t>(handle->runtime->api().runtime_version) : 0;
   info.compute_units = handle->compute_units;
-  info.kernel_count = static_cast<uint32_t>(handle->archive->entries().size());
+  info.kernel_count = static_cast<uint32_t>(handle->archive->file_entries());
   info.device_count =
       handle->runtime ? static_cast<uint32_t>(handle->runtime->devices().size()) : 0;
   write_struct(info, caller);

@@ -70,6 +70,10 @@ class Instance:
     hides_accumulators: bool = False  # keeps values in accumulation registers that the compiler must not touch
 
 
+def _none(_arch):
+    return ()
+
+
 @dataclass(frozen=True)
 class Operator:
     """An operator: its kernels' arguments, its functional key and its instances per architecture."""
@@ -80,3 +84,5 @@ class Operator:
     key_fields: Tuple[KeyField, ...]
     instances: Callable[[str], Tuple[Instance, ...]]  # architecture -> kernels
     tables: Tuple[Table, ...] = ()
+    # Architecture -> kernels that the library may compile at run time where no archive has them (src/jit/).
+    compiled: Callable[[str], Tuple[Instance, ...]] = _none

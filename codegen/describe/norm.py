@@ -71,4 +71,5 @@ def operator(name, spreads, quantised_spreads, arguments=()):
         arguments=(*_ARGUMENTS, *arguments),
         key_fields=_KEY_FIELDS,
         instances=instances,
+        compiled=instances,
     )

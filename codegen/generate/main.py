@@ -12,7 +12,7 @@ if not __package__:  # run as a program: packages are found from codegen/, not f
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from describe.registry import OPERATORS  # noqa: E402
-from generate import build_rules, headers, instances, manifest  # noqa: E402
+from generate import build_rules, headers, instances, manifest, recipes  # noqa: E402
 from generate.output import write_if_changed  # noqa: E402
 
 _VERSION_HEADER = Path(__file__).resolve().parents[2] / "include/flydsl_aot/version.h"
@@ -35,6 +35,7 @@ def files(archs):
     result = {"include/flydsl_aot_generated/abi.h": headers.abi_header(OPERATORS)}
     for op in OPERATORS:
         result[f"include/flydsl_aot_generated/{op.name}_kernarg.h"] = headers.kernarg_header(op)
+    result.update(recipes.files(OPERATORS))
     for arch in archs:
         for op in OPERATORS:
             for instance in op.instances(arch):

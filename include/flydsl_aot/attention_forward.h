@@ -128,7 +128,7 @@ typedef struct flydsl_aot_attention_forward_params {
  * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or a tensor
  * without gaps that contains the first or last element of the other. Slices of one packed buffer interleave legally;
  * overlap between two such tensors is not detected and gives undefined results.
- * D is any from 1 to 576, Dv any from 1 to 512. Kernels exist for classes of head dims; others are padded inside the kernel
+ * D is any from 1 to 576, Dv any from 1 to 512; to 768 both where kernels may be compiled (library.h), by general ones. Kernels exist for classes of head dims; others are padded inside the kernel
  * of the next class. The fast ones take 16-bit types with D = Dv = 32, 64, 96, 128, 160, 192, 224 or 256 or D/Dv 192/128, either
  * head dim less by 0, 8, 16 or 24, or e4m3 with 64 or 128; masks and lengths, no other feature; q, k, v and out 16-byte aligned in
  * pointers and strides (64 and 128 also unaligned). 64, 128 and 192/128 are the fastest. With features, 16-bit
@@ -141,7 +141,7 @@ typedef struct flydsl_aot_attention_forward_params {
  * say so alike (test/v2src/attention_forward_refusals_test.cc walks them in this order):
  *  1. FP32, FP64, the FNUZ forms of e4m3 and e5m2, and all other types of q (UNSUPPORTED_DTYPE); k of 16 bits under another q,
  *     v of another type than k, an out of 8 bits, lengths and block numbers that are not int32 (INVALID_DTYPE)
- *  2. D above 576, Dv above 512 (UNSUPPORTED_HEAD_DIM)
+ *  2. D above 576, Dv above 512, of a handle that may compile kernels above 768 (UNSUPPORTED_HEAD_DIM)
  *  3. k and v with different numbers of heads, Hq not a multiple of it (INVALID_SHAPE)
  *  4. blocks whose size is no power of two (UNSUPPORTED_SIZE); block_table without seqused_k or with cu_seqlens_k
  *     (INVALID_ARGUMENT)
@@ -170,7 +170,7 @@ FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward_prefetch(
 
 /* Launches on `stream` (hipStream_t), on the device that owns it; NULL: the current device's null stream.
  * Empty outputs are success without a launch. Errors: INVALID_*, UNSUPPORTED_*, NO_KERNEL, ARCHIVE_*,
- * NO_DEVICE, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH, KERNEL_LOAD_FAILED: no output was touched; DEVICE_ERROR: the
+ * NO_DEVICE, OUT_OF_DEVICE_MEMORY, CAPTURE_NEEDS_PREFETCH, COMPILER_NOT_FOUND, COMPILE_FAILED, KERNEL_LOAD_FAILED: no output was touched; DEVICE_ERROR: the
  * runtime refused the launch (nothing was touched); DEVICE_LOST: also, or a kernel faulted (the outputs are undefined). */
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_attention_forward(
     flydsl_aot_handle *handle, const flydsl_aot_attention_forward_params *params, void *stream);

@@ -23,6 +23,13 @@ enum {
   FLYDSL_AOT_DEVICE_NONE = 3      /* queries only, for the architecture named in `arch` */
 };
 
+typedef uint32_t flydsl_aot_jit;
+enum {
+  FLYDSL_AOT_JIT_DEFAULT = 0, /* environment FLYDSL_AOT_JIT=on|off, else off */
+  FLYDSL_AOT_JIT_OFF = 1,
+  FLYDSL_AOT_JIT_ON = 2
+};
+
 /* Zero-initialise, set struct_size = sizeof(flydsl_aot_open_options), then what you need. */
 typedef struct flydsl_aot_open_options {
   uint32_t struct_size;
@@ -43,16 +50,27 @@ typedef struct flydsl_aot_open_options {
    * unloads the kernels that were not used for the longest time. Kernels of calls in progress stay whatever the number is, and so
    * do for the handle's life those that its calls put into a capture: the graph goes on using them. */
   uint32_t max_loaded_kernels;
-  uint32_t reserved; /* 0 */
+  /* Whether kernels may be compiled where the archive has none that fits: see below. */
+  flydsl_aot_jit jit;
   /* Names of kernels, with commas, that are to run whatever else fits; NULL: the environment's
    * FLYDSL_AOT_FORCE_KERNEL. A call of such a kernel's operator is NO_KERNEL if none of them fits as the kernel that the
    * query names; further kernels of a call are chosen as always unless one of theirs is named, too. Names that the
    * archive does not have are refused here. */
   const char *force_kernel;
-  /* Backends whose kernels may run, with commas: native, aiter, triton, flydsl; NULL: the environment's
+  /* Backends whose kernels may run, with commas: native, aiter, triton, flydsl, jit; NULL: the environment's
    * FLYDSL_AOT_BACKENDS, else all. */
   const char *backends;
 } flydsl_aot_open_options;
+
+/* Run-time compilation (jit). Where no kernel of the archive fits, a call's first use of a kernel, or its prefetch, may compile one
+ * from the sources in this library, with hipRTC: attention_forward of head dims that no archive has, and operators without
+ * instructions of one architecture on architectures without an archive, which can then be opened, too. That takes seconds. The
+ * result is kept on disk, in FLYDSL_AOT_JIT_CACHE_DIR, else $XDG_CACHE_HOME/flydsl_aot/jit, else $HOME/.cache/flydsl_aot/jit, up to
+ * FLYDSL_AOT_JIT_CACHE_BYTES bytes (default 268435456; 0: nothing is kept), those last that were used last; a disk that is full or
+ * read-only costs only that. hipRTC is loaded when it is first needed: FLYDSL_AOT_HIPRTC_LIBRARY and nothing else if that is set; the
+ * emulator's own with the emulator; else libhiprtc already in the process, beside the HIP runtime or found by the loader, or the
+ * runtime itself. Without one, calls and queries that need it are COMPILER_NOT_FOUND. Such kernels have backend "jit": a query's
+ * reason, with status OK, and explain say that the kernel would be compiled. */
 
 /* FLYDSL_AOT_VERBOSE in the environment of flydsl_aot_open: "stderr", or a file that is made or added to. Each call of an
  * operator through the handle that succeeds then writes a CSV row (RFC 4180; a row is one write):
@@ -62,7 +80,8 @@ typedef struct flydsl_aot_open_options {
  *   kernel       the kernels it launched, in their order, with + between; empty: there was nothing to compute
  *   backend      of the first of them
  *   archive      path
- *   tuning row   what decided on the first of them: "forced", a row of the archive's tuning table, or "-": the first that fits
+ *   tuning row   what decided on the first of them: "forced", a row of the archive's tuning table, "compiled": it is not in the
+ *                archive, or "-": the first that fits
  *   host ns      nanoseconds from entry to return; a kernel's first use contains its loading
  * The first line names the columns. */
 
@@ -107,7 +126,8 @@ typedef struct flydsl_aot_query_result {
   uint64_t workspace_bytes;  /* device workspace the call needs; 0: none */
   char kernel[128];          /* kernel that would run; empty when none is needed or none fits */
   char backend[32];          /* "native", ... */
-  char reason[256];          /* why not, when status is not OK; NUL-terminated, maybe shortened */
+  char reason[256];          /* why not, when status is not OK; that the kernel would be compiled, when it is; NUL-terminated,
+                                maybe shortened */
 } flydsl_aot_query_result;
 
 /* One candidate considered for a problem, as an operator's explain reports it. The strings are valid

@@ -54,6 +54,8 @@ enum {
   FLYDSL_AOT_DEVICE_LOST = 404,         /* a kernel fault or hardware error, maybe of earlier work, ended the use of the device */
   FLYDSL_AOT_KERNEL_LOAD_FAILED = 405,  /* the runtime refused a kernel's code object or symbol; nothing was launched */
   FLYDSL_AOT_PROCESS_FORKED = 406,      /* the device was in use before this process was forked: HIP does not survive that */
+  FLYDSL_AOT_COMPILER_NOT_FOUND = 407,       /* the kernel has to be compiled at run time, and there is no usable hipRTC */
+  FLYDSL_AOT_COMPILE_FAILED = 408,           /* hipRTC did not compile a kernel; message has its first lines; nothing was launched */
   FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH = 410, /* first use inside graph capture: prefetch the kernel */
 
   /* 5xx: the host side. */

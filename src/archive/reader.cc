@@ -17,12 +17,6 @@
 namespace flydsl::archive {
 namespace {
 
-std::string errno_text(int number) {
-  char buffer[128];
-  // The GNU variant, which may return static text instead of filling the buffer.
-  return strerror_r(number, buffer, sizeof buffer);
-}
-
 bool all_zero(const void *data, size_t bytes) {
   const unsigned char *p = static_cast<const unsigned char *>(data);
   for (size_t i = 0; i < bytes; ++i) {
@@ -430,9 +424,9 @@ std::span<const Candidate> Archive::find(std::string_view op, uint64_t functiona
 }
 
 Status Archive::read(uint32_t index, std::vector<unsigned char> *image) const {
-  if (index >= entries_.size()) {
-    return error(FLYDSL_AOT_INVALID_ARGUMENT, "index %u: the archive has %zu kernels", index,
-                 entries_.size());
+  if (!in_file(index)) {
+    return error(FLYDSL_AOT_INVALID_ARGUMENT, "index %u: the archive has %u kernels", index,
+                 file_entries());
   }
   const Entry &entry = entries_[index];
   const char *name = string(entry.name);

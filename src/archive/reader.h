@@ -18,12 +18,21 @@ struct ZSTD_DDict_s;
 
 namespace flydsl::archive {
 
+// A kernel beside those of the file, whose code object comes from elsewhere.
+struct Addition {
+  std::string_view name, op, backend, target_id, symbol;
+  Entry entry{};     // but for its strings; it has no frame
+  Candidate fits{};  // but for its entry
+};
+
 class Archive {
  public:
   // Opens the file, reads and verifies header and index into private memory; code objects are not
   // read. `abi_id` is the caller's own. Errors: ARCHIVE_NOT_FOUND (no such file), ARCHIVE_IO,
   // ARCHIVE_CORRUPT, ARCHIVE_VERSION, ARCHIVE_MISMATCH; every message begins with the path.
   static Status open(const std::string &path, uint64_t abi_id, std::unique_ptr<Archive> *archive);
+  // Of no file: without a path, without kernels.
+  static std::unique_ptr<Archive> without_file(const std::string &arch);
   ~Archive();
   Archive(const Archive &) = delete;
   Archive &operator=(const Archive &) = delete;
@@ -42,13 +51,21 @@ class Archive {
   // allocation.
   std::span<const Candidate> find(std::string_view op, uint64_t functional_key) const;
 
+  // Adds kernels to the index, after those of the file; of names that the file has there is no second. Once, before anything of
+  // the index is handed out.
+  void add(std::span<const Addition> additions);
+  uint32_t file_entries() const { return header_.entry_count; }
+  bool in_file(uint32_t entry) const { return entry < header_.entry_count; }
+  // As find(), of the kernels that were added, in the order in which they were.
+  std::span<const Candidate> find_added(std::string_view op, uint64_t functional_key) const;
+
   // The row that decides on a problem of this key, by the nearest-row rule of docs/archive-format.md; null if nobody
   // tuned one. O(1), no allocation. `compute_units` is above 0.
   const TuningRow *tuned(std::string_view op, uint64_t key, const TuningPoint &point,
                          uint32_t compute_units) const;
   std::span<const TuningRow> tuning_rows() const { return tuning_rows_; }
 
-  // Reads one code object: frame, checksum, inflate, checksum. Safe from several threads at a time.
+  // Reads one code object of the file: frame, checksum, inflate, checksum. Safe from several threads at a time.
   Status read(uint32_t entry, std::vector<unsigned char> *image) const;
 
  private:
@@ -82,6 +99,7 @@ class Archive {
   std::vector<TuningRow> tuning_rows_;
   std::vector<uint8_t> tuning_cells_;
   std::vector<TargetId> targets_;
+  std::vector<Slot> added_;  // in the order of operators and keys
   ZSTD_DDict_s *dictionary_ = nullptr;
 };
 

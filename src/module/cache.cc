@@ -13,9 +13,10 @@ ModuleCache::Use::~Use() {
 }
 
 ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive &archive,
-                         uint32_t most_loaded)
+                         uint32_t most_loaded, ImageSource *others)
     : runtime_(runtime),
       archive_(archive),
+      others_(others),
       most_loaded_(most_loaded),
       table_storage_(runtime.devices().size()),
       tables_(runtime.devices().size()) {}
@@ -148,7 +149,8 @@ Status ModuleCache::load(uint32_t index, Slot *slot) const {
   const archive::Entry &entry = archive_.entries()[index];
   const char *symbol = archive_.string(entry.symbol);
   std::vector<unsigned char> image;
-  FLYDSL_RETURN_IF_ERROR(archive_.read(index, &image));
+  FLYDSL_RETURN_IF_ERROR(archive_.in_file(index) ? archive_.read(index, &image)
+                                                 : others_->image(index, &image));
   device::HipModule module = nullptr;
   FLYDSL_RETURN_IF_ERROR(runtime_.load_module(image.data(), &module));
   device::HipFunction function = nullptr;

@@ -31,6 +31,13 @@ struct KernargContract {
   }
 };
 
+// Where the code objects of kernels come from that are not in the archive's file.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  virtual Status image(uint32_t entry, std::vector<unsigned char> *image) = 0;
+};
+
 class ModuleCache {
  private:
   struct Slot;
@@ -51,9 +58,9 @@ class ModuleCache {
     Slot *held_ = nullptr;  // only with a limit
   };
 
-  // Both outlive the cache. `most_loaded`: kernels on a device, 0 for no limit.
+  // All outlive the cache. `most_loaded`: kernels on a device, 0 for no limit. `others`: null where the archive's file has all.
   ModuleCache(const device::Runtime &runtime, const archive::Archive &archive,
-              uint32_t most_loaded = 0);
+              uint32_t most_loaded = 0, ImageSource *others = nullptr);
   // Unloads everything. No call may be running, no loaded kernel at work.
   ~ModuleCache();
   ModuleCache(const ModuleCache &) = delete;
@@ -62,7 +69,7 @@ class ModuleCache {
   // The kernel of `entry` on `device`, which the caller has made current. `stream` is the one it
   // will be launched on: if that is being captured into a graph and the kernel is not loaded yet,
   // CAPTURE_NEEDS_PREFETCH, since loading could invalidate the capture. Errors: ARCHIVE_*,
-  // KERNEL_LOAD_FAILED, DEVICE_ERROR, DEVICE_LOST, OUT_OF_DEVICE_MEMORY.
+  // COMPILER_NOT_FOUND, COMPILE_FAILED, KERNEL_LOAD_FAILED, DEVICE_ERROR, DEVICE_LOST, OUT_OF_DEVICE_MEMORY.
   Status get(int device, uint32_t entry, const KernargContract &contract, device::HipStream stream,
              Use *use);
 
@@ -92,6 +99,7 @@ class ModuleCache {
 
   const device::Runtime &runtime_;
   const archive::Archive &archive_;
+  ImageSource *const others_;
   const uint32_t most_loaded_;
   std::atomic<uint64_t> clock_{0};  // of last_use
   std::mutex unload_mutex_;         // one thread unloads at a time

@@ -7,7 +7,7 @@
 namespace flydsl::select {
 namespace {
 
-constexpr std::string_view kBackends[] = {"native", "aiter", "triton", "flydsl"};
+constexpr std::string_view kBackends[] = {"native", "aiter", "triton", "flydsl", "jit"};
 
 // The names of a list; false where one is empty.
 bool split(const char *list, std::vector<std::string_view> *names) {
@@ -30,11 +30,11 @@ Status force(const archive::Archive &archive, const NameList &list, Policy *poli
   if (!split(list.names, &names)) return refuse(list, "allowed: names of kernels, with commas");
   for (const std::string_view name : names) {
     const auto entries = archive.entries();
-    const auto at = std::lower_bound(entries.begin(), entries.end(), name,
-                                     [&](const archive::Entry &entry, std::string_view n) {
-                                       return archive.string(entry.name) < n;
-                                     });
-    if (at == entries.end() || archive.string(at->name) != name) {
+    const auto at =
+        std::find_if(entries.begin(), entries.end(), [&](const archive::Entry &entry) {
+          return archive.string(entry.name) == name;
+        });
+    if (at == entries.end()) {
       return refuse(list, "allowed: names of kernels of '" + archive.path() +
                               "' (flydsl-aot archive list), with commas");
     }

@@ -43,10 +43,15 @@ Candidates::Candidates(const archive::Archive &archive, const Problem &problem) 
     : archive_(archive), problem_(problem) {}
 
 const archive::Candidate *Candidates::next() noexcept {
+  const size_t keys = problem_.fallbacks + 1;
   while (index_ == list_.size()) {
-    if (key_ > problem_.fallbacks) return nullptr;
-    list_ = archive_.find(problem_.op,
-                          key_ == 0 ? problem_.functional_key : problem_.fallback_keys[key_ - 1]);
+    // All that is in the archive before what has to be compiled.
+    if (key_ == 2 * keys) return nullptr;
+    const size_t key = key_ % keys;
+    const uint64_t functional_key =
+        key == 0 ? problem_.functional_key : problem_.fallback_keys[key - 1];
+    list_ = key_ < keys ? archive_.find(problem_.op, functional_key)
+                        : archive_.find_added(problem_.op, functional_key);
     ++key_;
     index_ = 0;
   }
@@ -141,8 +146,10 @@ std::string why_none(const Context &context, const Problem &problem) {
     ++count;
   }
   if (count > 0) return text("none of %zu candidates fits", count) + refusals;
+  const std::string where =
+      archive.path().empty() ? "the library" : "'" + archive.path() + "'";
   std::string result =
-      text("'%s' lists no kernel of %.*s for functional key 0x%016llx", archive.path().c_str(),
+      text("%s lists no kernel of %.*s for functional key 0x%016llx", where.c_str(),
            static_cast<int>(problem.op.size()), problem.op.data(), ull(problem.functional_key));
   for (size_t i = 0; i < problem.fallbacks; ++i)
     result += text(" or 0x%016llx", ull(problem.fallback_keys[i]));

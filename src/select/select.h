@@ -51,7 +51,8 @@ struct Context {
   uint32_t compute_units = archive::kTuningComputeUnits;  // above 0
 };
 
-// The candidates of all the problem's keys, best first. Archive and problem outlive it.
+// The candidates of all the problem's keys, best first: of the archive's file, then of what was added to it. Archive and problem
+// outlive it.
 class Candidates {
  public:
   Candidates(const archive::Archive &archive, const Problem &problem) noexcept;

@@ -62,6 +62,9 @@ constexpr StatusText kTexts[] = {
      "The device runtime refused to load a kernel"},
     {FLYDSL_AOT_PROCESS_FORKED, "PROCESS_FORKED",
      "The device was in use before this process was forked and cannot be used in the child"},
+    {FLYDSL_AOT_COMPILER_NOT_FOUND, "COMPILER_NOT_FOUND",
+     "The kernel has to be compiled at run time, and no usable hipRTC was found"},
+    {FLYDSL_AOT_COMPILE_FAILED, "COMPILE_FAILED", "hipRTC did not compile a kernel"},
     {FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH, "CAPTURE_NEEDS_PREFETCH",
      "A kernel that is not loaded yet cannot be captured into a graph; prefetch it first"},
     {FLYDSL_AOT_OUT_OF_HOST_MEMORY, "OUT_OF_HOST_MEMORY", "Host memory is exhausted"},
@@ -121,6 +124,12 @@ std::string text(const char *format, ...) {
   std::string result = format_arguments(format, arguments);
   va_end(arguments);
   return result;
+}
+
+std::string errno_text(int number) {
+  char buffer[128];
+  // The GNU variant, which may return static text instead of filling the buffer.
+  return strerror_r(number, buffer, sizeof buffer);
 }
 
 void copy_utf8(char *destination, size_t capacity, const char *source) noexcept {

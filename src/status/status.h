@@ -36,6 +36,9 @@ __attribute__((format(printf, 2, 3))) Status error(flydsl_aot_status code, const
 // The same text without a status, for reasons and lists.
 __attribute__((format(printf, 1, 2))) std::string text(const char *format, ...);
 
+// What errno's value means.
+std::string errno_text(int number);
+
 // Makes a failure the thread's last error, as "<function>: <message>", and logs it. Returns `code`.
 flydsl_aot_status publish(const char *function, flydsl_aot_status code,
                           const char *message) noexcept;

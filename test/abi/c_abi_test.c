@@ -34,7 +34,7 @@ FIELD(flydsl_aot_open_options, device_library, 8);
 FIELD(flydsl_aot_open_options, arch, 16);
 FIELD(flydsl_aot_open_options, archive_path, 24);
 FIELD(flydsl_aot_open_options, max_loaded_kernels, 32);
-FIELD(flydsl_aot_open_options, reserved, 36);
+FIELD(flydsl_aot_open_options, jit, 36);
 FIELD(flydsl_aot_open_options, force_kernel, 40);
 FIELD(flydsl_aot_open_options, backends, 48);
 
@@ -371,6 +371,8 @@ static const struct {
     {FLYDSL_AOT_DEVICE_LOST, 404, "DEVICE_LOST"},
     {FLYDSL_AOT_KERNEL_LOAD_FAILED, 405, "KERNEL_LOAD_FAILED"},
     {FLYDSL_AOT_PROCESS_FORKED, 406, "PROCESS_FORKED"},
+    {FLYDSL_AOT_COMPILER_NOT_FOUND, 407, "COMPILER_NOT_FOUND"},
+    {FLYDSL_AOT_COMPILE_FAILED, 408, "COMPILE_FAILED"},
     {FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH, 410, "CAPTURE_NEEDS_PREFETCH"},
     {FLYDSL_AOT_OUT_OF_HOST_MEMORY, 500, "OUT_OF_HOST_MEMORY"},
     {FLYDSL_AOT_INTERNAL, 510, "INTERNAL"},

@@ -71,7 +71,10 @@ TEST_F(LibraryTest, OpenRefusals) {
   EXPECT_EQ(
       open([](auto &o) { o.struct_size = offsetof(flydsl_aot_open_options, max_loaded_kernels); }),
       FLYDSL_AOT_OK);
-  EXPECT_EQ(open([](auto &o) { o.reserved = 1; }), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(open([](auto &o) { o.jit = 3; }), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("open_options.jit is 3; allowed: DEFAULT (0), OFF (1), ON (2)"),
+            std::string::npos)
+      << message();
   EXPECT_EQ(open([](auto &o) { o.device = 9; }), FLYDSL_AOT_INVALID_ARGUMENT);
   EXPECT_NE(message().find("flydsl_aot_open: open_options.device is 9"), std::string::npos)
       << message();

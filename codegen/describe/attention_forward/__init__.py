@@ -17,6 +17,10 @@ def _instances(arch):
     return tuple(instance for family in _FAMILIES for instance in family.instances())
 
 
+def _compiled(arch):
+    return general.compiled() if arch == "gfx950" else ()
+
+
 OPERATOR = Operator(
     name="attention_forward",
     grid_rule="linear_tiles",
@@ -25,5 +29,7 @@ OPERATOR = Operator(
     instances=_instances,
     tables=(
         Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
+        Table("compiled_classes", "X(D, Dv) of further ones, whose kernels are compiled at run time.", general.COMPILED_CLASSES),
     ),
+    compiled=_compiled,
 )

@@ -18,6 +18,8 @@ CLASSES = (
     (512, 512),
     (576, 512),
 )
+# Further ones, that only run-time compilation has: rare, and compiled for seconds each.
+COMPILED_CLASSES = ((640, 512), (768, 512), (768, 768))
 _LARGEST_COLUMNS = 256
 _ROWS = 128
 
@@ -43,3 +45,7 @@ def _instance(dtype, head_dim_qk, head_dim_v):
 
 def instances():
     return tuple(_instance(dtype, *dims) for dtype in ELEMENTS for dims in CLASSES)
+
+
+def compiled():
+    return tuple(_instance(dtype, *dims) for dtype in ELEMENTS for dims in CLASSES + COMPILED_CLASSES)

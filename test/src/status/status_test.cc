@@ -41,6 +41,8 @@ constexpr flydsl_aot_status kAll[] = {FLYDSL_AOT_OK,
                                       FLYDSL_AOT_DEVICE_LOST,
                                       FLYDSL_AOT_KERNEL_LOAD_FAILED,
                                       FLYDSL_AOT_PROCESS_FORKED,
+                                      FLYDSL_AOT_COMPILER_NOT_FOUND,
+                                      FLYDSL_AOT_COMPILE_FAILED,
                                       FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH,
                                       FLYDSL_AOT_OUT_OF_HOST_MEMORY,
                                       FLYDSL_AOT_INTERNAL};

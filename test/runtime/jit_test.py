@@ -1,0 +1,112 @@
+"""Kernels that no archive has, compiled by the emulator's hipRTC through the library: they compute right, are kept, and say what they are."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOOL, PACK = os.environ["TOOL"], os.environ["PACK"]
+MANIFEST, OBJECTS = pathlib.Path(os.environ["MANIFEST"]), os.environ["OBJECTS"]
+
+# D and Dv beyond every archive, padded and not, masks, a row that the tiles cut.
+HEAD_DIMS = """
+smoke_d640 dtype=bf16 b=1 hq=2 hkv=1 sq=37 sk=70 d=640 dv=512 mask=causal:bottom-right
+smoke_d600_dv500 dtype=bf16 b=2 hq=1 hkv=1 sq=70 sk=137 d=600 dv=500 mask=none
+"""
+
+
+class JitTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.cache = self.folder / "cache"
+
+    def start(self, *arguments, **environment):
+        settings = {"FLYDSL_AOT_DEVICE": "emulator", "FLYDSL_AOT_JIT": "on", "FLYDSL_AOT_JIT_CACHE_DIR": str(self.cache), "FLYDSL_AOT_LOG": "info"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FLYDSL_")}
+        return subprocess.Popen([TOOL, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=kept | settings | environment)
+
+    def run_tool(self, *arguments, status=0, **environment):
+        process = self.start(*arguments, **environment)
+        out, errors = process.communicate(timeout=600)
+        self.assertEqual(process.returncode, status, out + errors)
+        return out, errors
+
+    def compiled(self, errors):
+        """Names of the kernels that a run compiled, and of those that it found."""
+        lines = errors.splitlines()
+        return ({line.split()[3] for line in lines if "info: compiled " in line},
+                {line.split()[2] for line in lines if "was compiled before" in line})
+
+    def test_an_architecture_without_images(self):
+        verify = ("--device", "emulator", "--only", "smoke_(plain|weight|fused)")
+        for operator in ("rms_norm", "layer_norm"):
+            first, errors = self.run_tool("verify", operator, *verify, FLYDSL_EMU_ARCH="gfx942", FLYDSL_EMU_CHECKS="all")
+            made, found = self.compiled(errors)
+            self.assertRegex(first, r"\n[1-9]\d* passed, 0 failed")
+            self.assertTrue(made and not found, errors)
+            again, errors = self.run_tool("verify", operator, *verify, FLYDSL_EMU_ARCH="gfx942", FLYDSL_EMU_CHECKS="all")
+            self.assertEqual((again, self.compiled(errors)), (first, (set(), made)))
+
+    def test_head_dims_beyond_the_archive(self):
+        cases = self.folder / "cases.txt"
+        cases.write_text(HEAD_DIMS)
+        rows = self.folder / "calls.csv"
+        out, errors = self.run_tool("verify", "attention_forward", "--device", "emulator", "--cases", cases, FLYDSL_AOT_VERBOSE=str(rows))
+        self.assertIn("2 passed, 0 failed", out)
+        name = "attention_forward_bf16_d640x512_general_m128n64"
+        self.assertEqual(self.compiled(errors), ({name}, set()))  # once, for both
+        with rows.open() as stream:
+            self.assertEqual({(row["kernel"], row["backend"], row["tuning row"]) for row in csv.DictReader(stream)}, {(name, "jit", "compiled")})
+
+    def test_element_types_that_an_archive_leaves_out(self):
+        manifest = json.loads(MANIFEST.read_text())
+        manifest["kernels"] = [kernel for kernel in manifest["kernels"] if kernel["name"].startswith("rms_norm_fp32_")]
+        names = {kernel["name"] for kernel in manifest["kernels"]}
+        manifest["selection"] = [row for row in manifest["selection"] if {one["kernel"] for one in row["candidates"]} <= names]
+        manifest["tuning"] = []
+        (self.folder / "manifest.json").write_text(json.dumps(manifest))
+        archive = self.folder / "flydsl_aot.gfx950.fda"
+        subprocess.run([PACK, "--manifest", self.folder / "manifest.json", "--objects", OBJECTS, "--out", archive], check=True, capture_output=True)
+        shape = ("--archive", archive, "--set", "x=100x1000")
+        out, _ = self.run_tool("explain", "rms_norm", *shape, "--set", "dtype=fp32")
+        self.assertRegex(out, r"(?m)^taken +rms_norm_fp32_\w+ \(native\)")
+        out, _ = self.run_tool("explain", "rms_norm", *shape, "--set", "dtype=bf16")
+        self.assertRegex(out, r"(?m)^taken +rms_norm_bf16_\w+ \(jit\): not in the archive: would be compiled at its first use$")
+        self.run_tool("explain", "rms_norm", *shape, "--set", "dtype=bf16", status=3, FLYDSL_AOT_JIT="off")
+        for dtype, made in (("fp32", False), ("bf16", True)):
+            case = f"x dtype={dtype} m=100 n=1000"
+            out, errors = self.run_tool("verify", "rms_norm", "--device", "emulator", "--archive", archive, "--case", case)
+            self.assertIn("1 passed, 0 failed", out)
+            self.assertEqual(bool(self.compiled(errors)[0]), made, errors)
+
+    def test_two_processes_at_once(self):
+        line = ("verify", "rms_norm", "--device", "emulator", "--case", "x dtype=fp32 m=10 n=1024")
+        both = [self.start(*line, FLYDSL_EMU_ARCH="gfx942") for _ in range(2)]
+        for process in both:
+            out, errors = process.communicate(timeout=600)
+            self.assertEqual(process.returncode, 0, errors)
+            self.assertIn("1 passed, 0 failed", out)
+        self.assertEqual([path.suffix for path in self.cache.iterdir()], [".co"])
+        _, errors = self.run_tool(*line, FLYDSL_EMU_ARCH="gfx942")
+        self.assertEqual(self.compiled(errors)[0], set())
+
+    def test_nothing_can_be_kept_and_no_compiler(self):
+        line = ("verify", "rms_norm", "--device", "emulator", "--case", "x dtype=fp32 m=10 n=1024")
+        for _ in range(2):
+            out, errors = self.run_tool(*line, FLYDSL_EMU_ARCH="gfx942", FLYDSL_AOT_JIT_CACHE_DIR="/proc/none")
+            self.assertIn("1 passed, 0 failed", out)
+            self.assertTrue(self.compiled(errors)[0])
+        for missing, status in ((("FLYDSL_AOT_HIPRTC_LIBRARY", "/nonexistent.so"), "COMPILER_NOT_FOUND"),
+                                (("FLYDSL_EMU_CXX", "/nonexistent"), "COMPILE_FAILED")):
+            out, errors = self.run_tool("run", "rms_norm", "--set", "x=10x1024", "--out", f"out={self.folder}/out.npy", status=4, FLYDSL_EMU_ARCH="gfx942", **dict([missing]))
+            self.assertIn(status, errors)
+            self.assertIn("/nonexistent", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
