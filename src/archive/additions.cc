@@ -35,8 +35,10 @@ void Archive::add(std::span<const Addition> additions) {
   const auto key = [](const Addition &addition) {
     return std::tie(addition.op, addition.entry.functional_key);
   };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const Addition *a, const Addition *b) { return key(*a) < key(*b); });
+  // Stable, since they lie one after another.
+  std::sort(sorted.begin(), sorted.end(), [&](const Addition *a, const Addition *b) {
+    return key(*a) != key(*b) ? key(*a) < key(*b) : a < b;
+  });
   const Addition *before = nullptr;
   for (const Addition *addition : sorted) {
     Entry entry = addition->entry;

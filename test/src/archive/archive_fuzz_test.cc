@@ -1,13 +1,12 @@
 // Property: whatever is done to an archive's bytes, opening and reading it either refuses with a
 // status or gives exactly the code objects that were packed. Run it with sanitizers (preset
 // `sanitize`) as well.
-#include <sys/mman.h>
-
 #include <random>
 
 #include "src/archive/checksum.h"
 #include "src/archive/reader.h"
 #include "test/src/archive/archive_fixture.h"
+#include "test/src/archive/memory_file.h"
 
 namespace flydsl::test {
 namespace {
@@ -45,30 +44,14 @@ bool exercise(const std::string &path, const archive::ArchiveSpec &spec) {
   return true;
 }
 
-// A file in memory: thousands of versions of it are written.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(memfd_create("archive", MFD_CLOEXEC)) {}
-  ~MemoryFile() { close(fd_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-  void truncate(size_t bytes) { ASSERT_EQ(ftruncate(fd_, static_cast<off_t>(bytes)), 0); }
-  void write(const Bytes &bytes) {
-    truncate(bytes.size());
-    ASSERT_EQ(pwrite(fd_, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
-  }
-
- private:
-  int fd_;
-};
-
 TEST(ArchiveFuzz, EveryTruncation) {
   const archive::ArchiveSpec spec = tuned_spec();
   const Bytes good = build_or_die(spec);
   MemoryFile file;
-  file.write(good);
+  ASSERT_TRUE(file.write(good));
   ASSERT_TRUE(exercise(file.path(), spec));
   for (size_t length = good.size(); length-- > 0;) {
-    file.truncate(length);
+    ASSERT_TRUE(file.truncate(length));
     EXPECT_FALSE(exercise(file.path(), spec))
         << "truncated to " << length << " of " << good.size() << " bytes";
   }
@@ -85,7 +68,7 @@ TEST(ArchiveFuzz, RandomBytes) {
     const size_t flips = 1 + random() % 8;
     for (size_t i = 0; i < flips; ++i)
       bytes[random() % bytes.size()] ^= static_cast<unsigned char>(1 + random() % 255);
-    file.write(bytes);
+    ASSERT_TRUE(file.write(bytes));
     exercise(file.path(), spec);
     if (HasFailure()) FAIL() << "round " << round;
   }
@@ -119,7 +102,7 @@ TEST(ArchiveFuzz, RandomIndexBytesWithRightChecksums) {
     changed.index_checksum = archive::checksum(bytes.data() + sizeof(Header), end - sizeof(Header));
     changed.header_checksum = archive::checksum(&changed, offsetof(Header, header_checksum));
     std::memcpy(bytes.data(), &changed, sizeof changed);
-    file.write(bytes);
+    ASSERT_TRUE(file.write(bytes));
     opened += exercise(file.path(), spec);
     if (HasFailure()) FAIL() << "round " << round;
   }
