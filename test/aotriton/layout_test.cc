@@ -126,13 +126,9 @@ FIELD(attn_bwd_params, seqinfo_k0, 960);
 FIELD(attn_bwd_params, seqinfo_q1, 1000);
 FIELD(attn_bwd_params, seqinfo_k1, 1032);
 FIELD(attn_bwd_params, varlen_bits, 1232);
-
-// As PyTorch makes them: bits 0x0B0B are packed sequences, 0x1313 those with starts and lengths apart.
-constexpr VarlenMode kPacked{VarlenStacked::THD, VarlenLength::CUMULATIVE, VarlenPosition::REUSE, 0};
-constexpr VarlenMode kApart{VarlenStacked::THD, VarlenLength::CUMULATIVE, VarlenPosition::ARRAY, 0};
-static_assert(__builtin_bit_cast(uint32_t, VarlenBits{kPacked, kPacked, 0, 0}) == 0x0B0B);
-static_assert(__builtin_bit_cast(uint32_t, VarlenBits{kApart, kApart, VarlenLseLayout::TH, 0}) == 0x11313);
+SIZE(VarlenMode, 1);
 SIZE(VarlenBits, 4);
+static_assert(alignof(VarlenBits) == 4);
 #endif
 
 }  // namespace

@@ -91,6 +91,57 @@ using flash::VarlenLength;
 using flash::VarlenPosition;
 constexpr uint32_t kBHSD = flash::VarlenStacked::BHSD, kTHD = flash::VarlenStacked::THD;
 
+// As PyTorch makes them: packed sequences, and those with starts and lengths apart.
+TEST(VarlenBits, HaveTheirPlaces) {
+  constexpr flash::VarlenMode kPacked = mode(kTHD, VarlenLength::CUMULATIVE, VarlenPosition::REUSE),
+                              kApart = mode(kTHD, VarlenLength::CUMULATIVE, VarlenPosition::ARRAY);
+  flash::VarlenBits bits{kPacked, kPacked, 0, 0};
+  uint32_t word = 0;
+  std::memcpy(&word, &bits, sizeof word);
+  EXPECT_EQ(word, 0x0B0BU);
+  bits = {kApart, kApart, flash::VarlenLseLayout::TH, 0};
+  std::memcpy(&word, &bits, sizeof word);
+  EXPECT_EQ(word, 0x11313U);
+}
+
+TYPED_TEST(Sequences, ThatCannotBeAreRefused) {
+  const struct {
+    flash::VarlenMode q, k;
+    uint16_t layout, reserved;
+    hipError_t error;
+  } bad[] = {
+      {mode(kTHD, 3, 0), {}, 0, 0, hipErrorInvalidValue},
+      {mode(kTHD, VarlenLength::CUMULATIVE, 3), {}, 0, 0, hipErrorInvalidValue},
+      {mode(kTHD, VarlenLength::INDIVIDUAL, VarlenPosition::REUSE), {}, 0, 0, hipErrorInvalidValue},
+      // No arrays.
+      {mode(kTHD, VarlenLength::CUMULATIVE, VarlenPosition::REUSE), {}, 0, 0, hipErrorInvalidValue},
+      {{}, mode(kBHSD, VarlenLength::INDIVIDUAL, 0), 0, 0, hipErrorInvalidValue},
+      // Nothing says how many there are.
+      {mode(kTHD, 0, 0), mode(kTHD, 0, 0), 0, 0, hipErrorInvalidValue},
+      {{}, {}, 2, 0, hipErrorInvalidValue},
+      {{}, {}, 0, 1, hipErrorInvalidValue},
+  };
+  for (const auto &of : bad) {
+    TypeParam client("b=1 hq=1 sq=40 d=64", Way::kFlash);
+    client.params->varlen_bits = {of.q, of.k, of.layout, of.reserved};
+    EXPECT_EQ(client.call(), of.error);
+    EXPECT_NE(flydsl_aot_last_error(), std::string());
+    EXPECT_TRUE(client.untouched());
+  }
+  // Positions within batches; arrays that are too short.
+  TypeParam client("b=2 hq=1 sq=40 d=64", Way::kFlash);
+  const Numbers two({40, 40});
+  client.params->seqinfo_q0 = client.params->seqinfo_q1 = two.view();
+  client.params->varlen_bits.qmode = mode(kBHSD, VarlenLength::INDIVIDUAL, VarlenPosition::ARRAY);
+  EXPECT_EQ(client.call(), hipErrorNotSupported);
+  client.params->varlen_bits.qmode = mode(kBHSD, VarlenLength::CUMULATIVE, VarlenPosition::IMPLIED);
+  EXPECT_EQ(client.call(), hipErrorInvalidValue);
+  EXPECT_NE(std::string(flydsl_aot_last_error()).find("lengths of side q are 2 numbers; 3 are needed"),
+            std::string::npos)
+      << flydsl_aot_last_error();
+  EXPECT_TRUE(client.untouched());
+}
+
 TYPED_TEST(Sequences, Padded) {
   TypeParam client(kPadded, Way::kFlash);
   const Numbers q(sums(case_of(client).lengths_q)), k(sums(case_of(client).lengths_k));

@@ -166,6 +166,17 @@ TEST_F(AttentionBackwardTest, OneKernelForAllGradientsWhereOneFits) {
   params.mask = flydsl_aot::causal(FLYDSL_AOT_ANCHOR_TOP_LEFT);
   EXPECT_EQ(launched(params)[1], "bf16_d128_fused_causal");
 
+  // In a workspace that holds no more than what separate passes need, those run; in a smaller one nothing.
+  params = wide();
+  params.workspace = at(kWorkspace);
+  params.workspace_bytes = 2 * rows * sizeof(float);
+  EXPECT_EQ(launched(params), apart);
+  --params.workspace_bytes;
+  EXPECT_EQ(library_.attention_backward(params, nullptr).code(), FLYDSL_AOT_INVALID_WORKSPACE);
+  EXPECT_NE(std::string(flydsl_aot_last_error()).find(std::to_string(workspace_of(wide()))),
+            std::string::npos)
+      << flydsl_aot_last_error();
+
   // What the user says, then tuning rows, come before what is thought to be faster.
   constexpr uint64_t kFused = 5;
   const struct {

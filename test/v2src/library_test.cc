@@ -152,6 +152,23 @@ TEST_F(LibraryTest, DeviceHelpers) {
   EXPECT_EQ(flydsl_aot_device_malloc(library_.get(), 1, &pointer), FLYDSL_AOT_OUT_OF_DEVICE_MEMORY);
   fake_->synchronize_error = 719;
   EXPECT_EQ(flydsl_aot_device_synchronize(library_.get()), FLYDSL_AOT_DEVICE_LOST);
+  // HIP's functions for memory in a stream's order are not there.
+  pointer = in;
+  EXPECT_EQ(flydsl_aot_device_malloc_async(library_.get(), 1, nullptr, &pointer),
+            FLYDSL_AOT_UNSUPPORTED_FEATURE);
+  EXPECT_EQ(pointer, nullptr);
+  EXPECT_EQ(flydsl_aot_device_malloc_async(library_.get(), 0, nullptr, &pointer), FLYDSL_AOT_OK);
+  EXPECT_EQ(flydsl_aot_device_malloc_async(library_.get(), 1, nullptr, nullptr),
+            FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_EQ(flydsl_aot_device_free_async(library_.get(), nullptr, nullptr), FLYDSL_AOT_OK);
+  flydsl_aot_stream_info info{};
+  EXPECT_EQ(flydsl_aot_device_stream_info(library_.get(), nullptr, &info),
+            FLYDSL_AOT_INVALID_STRUCT_SIZE);
+  info.struct_size = sizeof info;
+  ASSERT_EQ(flydsl_aot_device_stream_info(library_.get(), nullptr, &info), FLYDSL_AOT_OK);
+  EXPECT_EQ(info.device, 0);
+  EXPECT_STREQ(info.target_id, "gfx950:sramecc+:xnack-");
+  EXPECT_TRUE(info.compute_units == 256 && info.served == 1 && info.capturing == 0);
   const auto without = open_without_device();
   EXPECT_EQ(flydsl_aot_device_malloc(without.get(), 1, &pointer), FLYDSL_AOT_NO_DEVICE);
   EXPECT_EQ(flydsl_aot_device_synchronize(nullptr), FLYDSL_AOT_INVALID_ARGUMENT);

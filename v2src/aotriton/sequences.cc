@@ -116,13 +116,26 @@ flydsl_aot_status place_side(const Call &call, const NamedSide &of, int64_t batc
   return place_arrays(call, of, rows);
 }
 
+// Far beyond what the operators take: products of sizes fit 64 bits.
+constexpr uint64_t kMostOfAnAxis = uint64_t{1} << 31;
+
+flydsl_aot_status check_sizes(const Call &call, const NamedSide &of) {
+  for (int axis = 0; axis < 4; ++axis) {
+    if (of.tensor.size(axis) <= kMostOfAnAxis) continue;
+    return refuse(call.function, FLYDSL_AOT_UNSUPPORTED_SIZE,
+                  "%c has size %llu on axis %d; at most 2^31", of.name,
+                  static_cast<unsigned long long>(of.tensor.size(axis)), axis);
+  }
+  return FLYDSL_AOT_OK;
+}
+
 }  // namespace
 
 flydsl_aot_tensor Rows::tensor(const TensorView<4> &view) const {
   flydsl_aot_tensor result = required(view);
   if (packed) return without_first_axis(result);
   result.sizes[0] = batches;
-  if (uniform) result.strides[0] = longest * result.strides[2];
+  if (uniform) result.strides[0] = static_cast<int64_t>(static_cast<uint64_t>(longest) * view.stride(2));
   narrow(&result, 2, longest);
   return result;
 }
@@ -134,14 +147,15 @@ flydsl_aot_status place_sequences(const Call &call, Sequences *sequences) {
   }
   const NamedSide q{'q', call.side_q, call.q}, k{'k', call.side_k, call.k};
   for (const NamedSide &of : {q, k}) {
-    const flydsl_aot_status status = check_mode(call, of);
+    flydsl_aot_status status = check_sizes(call, of);
+    if (status == FLYDSL_AOT_OK) status = check_mode(call, of);
     if (status != FLYDSL_AOT_OK) return status;
   }
   int64_t batches = batches_of(q);
   if (batches == kUnknown) batches = batches_of(k);
-  if (batches < 0) {
+  if (batches < 0 || static_cast<uint64_t>(batches) > kMostOfAnAxis) {
     return refuse(call.function, FLYDSL_AOT_INVALID_ARGUMENT,
-                  "nothing says how many sequences there are");
+                  "nothing says how many sequences there are, or more than 2^31");
   }
   const flydsl_aot_status status = place_side(call, q, batches, &sequences->q);
   return status == FLYDSL_AOT_OK ? place_side(call, k, batches, &sequences->k) : status;
@@ -152,6 +166,11 @@ flydsl_aot_status place_lse(const Call &call, const Rows &rows, bool padded_too,
   *lse = {};
   if (!call.lse) return FLYDSL_AOT_OK;
   const int64_t heads = size_of(call.q, 1);
+  if (call.lse.size(0) > kMostOfAnAxis || call.lse.size(1) > kMostOfAnAxis) {
+    return refuse(call.function, FLYDSL_AOT_INVALID_SHAPE, "L is %llu x %llu",
+                  static_cast<unsigned long long>(call.lse.size(0)),
+                  static_cast<unsigned long long>(call.lse.size(1)));
+  }
   const int64_t lines = static_cast<int64_t>(call.lse.size(0)),
                 columns = static_cast<int64_t>(call.lse.size(1)),
                 line = static_cast<int64_t>(call.lse.stride(0)),
