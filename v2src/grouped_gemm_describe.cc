@@ -1,6 +1,9 @@
 // A checked grouped_gemm problem as what selection looks up, and its kernel arguments (codegen/describe/grouped_gemm.py).
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
+#include <limits>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_check.h"
@@ -35,8 +38,7 @@ struct TileKind {
 constexpr TileKind kTiles[] = {FLYDSL_AOT_GROUPED_GEMM_TILES(FLYDSL_AOT_TILE)};
 #undef FLYDSL_AOT_TILE
 
-constexpr const TileKind &kLargeTile = kTiles[0], &kSmallTile = kTiles[2];
-static_assert(kLargeTile.rows == 256 && kLargeTile.columns == 256 && kLargeTile.mx);
+constexpr const TileKind &kSmallTile = kTiles[2];
 static_assert(kSmallTile.rows == 128 && kSmallTile.columns == 128);
 
 // Of an MI350X; for queries without a device.
@@ -144,43 +146,80 @@ bool is_for_few_rows(const TileKind &tile) {
   return tile.columns == 16;
 }
 
-// The tile for groups of few rows, where reading B is what takes the time, or none. `large`: what would be taken instead; `most`: rows a group up
-// to which these tiles are better, whatever the number of groups (kernels/grouped_gemm/NOTES.md).
-const TileKind *few_rows_tile(const Problem &problem, const TileKind &large, int64_t most,
-                              bool (*has)(const TileKind &), int64_t compute_units) {
-  if (problem.axis != Axis::kRows && problem.axis != Axis::kNone) return nullptr;
+// Rows a group on the average: their sizes only the device knows.
+int64_t rows_of_group(const Problem &problem) {
   const bool shared = problem.axis == Axis::kRows && problem.groups > 1;
-  const int64_t rows =
-      shared ? divided_up(problem.m, std::min(problem.groups, problem.m)) : problem.m;
-  constexpr int64_t kMostOfScarceTiles = 64;
+  return shared ? divided_up(problem.m, std::min(problem.groups, problem.m)) : problem.m;
+}
+
+// The tile for groups of few rows, where reading B is what takes the time, or none. The limits are by the model (kernels/grouped_gemm/NOTES.md).
+template <class Takes>
+const TileKind *few_rows_tile(const Problem &problem, bool mx, const Takes &takes,
+                              int64_t compute_units) {
+  if (problem.axis != Axis::kRows && problem.axis != Axis::kNone) return nullptr;
+  constexpr int64_t kMostRows = 16;
+  const int64_t most_of_scarce_tiles = mx ? 32 : 64;
+  const bool shared = problem.axis == Axis::kRows && problem.groups > 1;
+  const int64_t rows = rows_of_group(problem);
   const bool scarce =
-      tiles_of(problem, large) < static_cast<double>(compute_units * large.resident);
-  if (rows > (scarce ? std::max(most, kMostOfScarceTiles) : most)) return nullptr;
+      tiles_of(problem, kSmallTile) < static_cast<double>(compute_units * kSmallTile.resident);
+  if (rows > (scarce ? most_of_scarce_tiles : kMostRows)) return nullptr;
   const TileKind *found = nullptr;
   for (const TileKind &tile : kTiles) {
-    if (!is_for_few_rows(tile) || !has(tile)) continue;
+    if (!is_for_few_rows(tile) || !takes(tile)) continue;
     found = &tile;
     if (tile.rows >= (shared ? 2 : 1) * rows) break;  // sizes of groups are unlike
   }
   return found;
 }
 
-// The tile whose work-groups end first. What a tile of 128 x 128 takes is by the model (kernels/grouped_gemm/NOTES.md).
-const TileKind &best_tile(const Problem &problem, uint64_t layout, int64_t compute_units) {
-  constexpr double kOfLarge = 1, kOfSmall = 1.15;  // of as many products
-  const TileKind *best = nullptr;
-  double least = 0;
+// What tiles for other than few rows take, by the model (kernels/grouped_gemm/NOTES.md); only ratios matter.
+double cost_of(const Problem &problem, const TileKind &tile, bool mx, int64_t compute_units) {
+  const double rounds =
+      std::ceil(tiles_of(problem, tile) / static_cast<double>(compute_units * tile.resident));
+  // Of as many products as those of 256 x 256, which wait for B where groups have few rows.
+  double of_products = tile.columns == 256 ? 1 : 1.17;
+  if (mx && tile.columns != 256)
+    of_products = 1.1 + 0.12 * std::min(1.0, static_cast<double>(rows_of_group(problem)) / 512);
+  return rounds * static_cast<double>(tile.resident * tile.rows * tile.columns) * of_products;
+}
+
+// Keys of all instances that take the problem, the best first. Tiles for few rows that are not for this one come after the general instance.
+void set_keys(const Params &params, Problem *problem, int64_t compute_units) {
+  const auto a = static_cast<uint64_t>(params.a.dtype), b = static_cast<uint64_t>(params.b.dtype);
+  const uint64_t general = flydsl_aot_grouped_gemm_key(a, b, 0, 0, 0);
+  problem->key.functional_key = general;
+  const bool mx = has_scales(params);
+  uint64_t layout = kLayouts[0];
+  if (problem->empty || (!mx && !layout_of(params, problem->axis, &layout))) return;
+  const auto takes = [&](const TileKind &tile) {
+    if (!mx) return (tile.layouts >> layout & 1) != 0;
+    return tile.mx && is_fast_mx(params, *problem, is_for_few_rows(tile) ? 128 : 256);
+  };
+  const TileKind *few =
+      layout != kLayouts[0] ? nullptr : few_rows_tile(*problem, mx, takes, compute_units);
+  struct Choice {
+    double cost;
+    uint64_t key;
+  };
+  constexpr double kOfGeneral = std::numeric_limits<double>::max();
+  std::array<Choice, std::size(kTiles) + 1> choices;
+  choices[0] = {kOfGeneral, general};
+  size_t count = 1;
   for (const TileKind &tile : kTiles) {
-    if (is_for_few_rows(tile) || !(tile.layouts >> layout & 1)) continue;
-    const double rounds =
-        std::ceil(tiles_of(problem, tile) / static_cast<double>(compute_units * tile.resident));
-    const double time = rounds * static_cast<double>(tile.resident * tile.rows * tile.columns) *
-                        (tile.columns == 256 ? kOfLarge : kOfSmall);
-    if (best && time >= least) continue;
-    best = &tile;
-    least = time;
+    if (!takes(tile)) continue;
+    const double cost = &tile == few            ? 0
+                        : is_for_few_rows(tile) ? std::numeric_limits<double>::infinity()
+                                                : cost_of(*problem, tile, mx, compute_units);
+    choices[count++] = {cost, flydsl_aot_grouped_gemm_key(a, b, tile.number, layout,
+                                                          mx && is_shuffled(params))};
   }
-  return *best;
+  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
+                   [](const Choice &x, const Choice &y) { return x.cost < y.cost; });
+  static_assert(std::size(choices) <= select::kMaxKeys);
+  problem->key.functional_key = choices[0].key;
+  problem->key.fallbacks = count - 1;
+  for (size_t i = 1; i < count; ++i) problem->key.fallback_keys[i - 1] = choices[i].key;
 }
 
 }  // namespace
@@ -207,30 +246,7 @@ Problem describe(const Params &params, uint32_t compute_units) {
   problem.axis = axis_of(params);
   problem.empty = problem.groups == 0 || empty(params.d);
   problem.key.op = kName;
-  const auto dtype = static_cast<uint64_t>(params.a.dtype);
-  const auto b_dtype = static_cast<uint64_t>(params.b.dtype);
-  const uint64_t general = flydsl_aot_grouped_gemm_key(dtype, b_dtype, 0, 0, 0);
-  problem.key.functional_key = general;
-  const auto prefer = [&](uint64_t tile, uint64_t layout, bool shuffled) {
-    problem.key.functional_key =
-        flydsl_aot_grouped_gemm_key(dtype, b_dtype, tile, layout, shuffled);
-    problem.key.fallback_keys[0] = general;
-    problem.key.fallbacks = 1;
-  };
-  const int64_t units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
-  if (uint64_t layout = 0; problem.empty) {
-    // No kernel is launched.
-  } else if (has_scales(params)) {
-    const TileKind *few = few_rows_tile(
-        problem, kLargeTile, 32, [](const TileKind &tile) { return tile.mx; }, units);
-    if (is_fast_mx(params, problem, few ? 128 : 256))
-      prefer((few ? *few : kLargeTile).number, kLayouts[0], is_shuffled(params));
-  } else if (layout_of(params, problem.axis, &layout)) {
-    const auto has = [](const TileKind &tile) { return (tile.layouts >> kLayouts[0] & 1) != 0; };
-    const TileKind *few =
-        layout != kLayouts[0] ? nullptr : few_rows_tile(problem, kSmallTile, 16, has, units);
-    prefer((few ? *few : best_tile(problem, layout, units)).number, layout, false);
-  }
+  set_keys(params, &problem, compute_units ? compute_units : kComputeUnitsWithoutDevice);
   problem.key.align_bytes = alignment_of(params);
   problem.key.seq_q = static_cast<uint64_t>(problem.m);
   problem.key.seq_k = static_cast<uint64_t>(problem.n);

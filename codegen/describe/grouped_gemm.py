@@ -52,7 +52,8 @@ _TILES = {
     "m32n16": ((5, 32, 16, 2), ("kk",)),
     "m64n16": ((6, 64, 16, 2), ("kk",)),
 }
-_MX_TILES = ("m256n256", "m16n16", "m32n16")
+_MX_TILES = ("m256n256", "m128n128", "m16n16", "m32n16")
+_SMALL_TILES = ("m128n128",)
 _MX = {"e4m3": (10, 0), "e5m2": (11, 1)}  # flydsl_aot_dtype; the matrix instruction's number
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
 _SIZES = (0, 1 << 30)
@@ -79,12 +80,13 @@ def _fast(dtype, layout, tile):
     (number, rows, columns, groups), _ = _TILES[tile]
     orders = ", ".join(f"grouped::Order::{_ORDERS[order]}" for order in layout)
     few = columns == 16
+    kind = "few_rows" if few else "small_tiles" if tile in _SMALL_TILES else "tiles"
     return Instance(
         name=f"grouped_gemm_{dtype}_{layout}_{tile}",
-        header=f"grouped_gemm/grouped_gemm_{'few_rows' if few else 'tiles'}.hip.h",
+        header=f"grouped_gemm/grouped_gemm_{kind}.hip.h",
         entry=f"grouped::grouped_gemm_few_rows<{dtype}, {rows // 16}>"
         if few
-        else f"grouped::grouped_gemm_tiles<{dtype}, {orders}, {rows}, {columns}>",
+        else f"grouped::grouped_gemm_{kind}<{dtype}, {orders}, {rows}, {columns}>",
         key=(("dtype", DTYPES[dtype]), ("b_dtype", DTYPES[dtype]), ("tile", number), ("layout", _LAYOUTS[layout])),
         preference=0,
         align_bytes=16,
@@ -126,7 +128,11 @@ def _mx_fast(a, b, shuffled, tile):
     return Instance(
         name=f"{_mx_name(a, b)}{'_shuffled' if shuffled else ''}_{tile}",
         header=f"grouped_gemm/grouped_gemm_mx_{'few_rows' if few else 'tiles'}.hip.h",
-        entry=f"grouped::grouped_gemm_mx_few_rows<{arguments}, {rows // 16}>" if few else f"grouped::grouped_gemm_mx_tiles<{arguments}>",
+        entry=f"grouped::grouped_gemm_mx_few_rows<{arguments}, {rows // 16}>"
+        if few
+        else f"grouped::grouped_gemm_mx_small_tiles<{arguments}>"
+        if tile in _SMALL_TILES
+        else f"grouped::grouped_gemm_mx_tiles<{arguments}>",
         key=(
             ("dtype", _MX[a][0]),
             ("b_dtype", _MX[b][0]),

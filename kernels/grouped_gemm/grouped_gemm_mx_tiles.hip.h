@@ -1,14 +1,14 @@
-// The instances for MXFP8 operands with K contiguous and in whole slabs: tiles of 256 x 256 of D, the main loop of scaled_gemm
-// (scaled_gemm/mx_loop.hip.h). A work-group computes one tile after the other.
+// The instances for MXFP8 operands with K contiguous and in whole slabs: tiles of 256 x 256 of D on the main loop of scaled_gemm
+// (scaled_gemm/mx_loop.hip.h), tiles of 128 x 128 on common/matmul/ring_loop.hip.h. A work-group computes one tile after
+// the other.
 #pragma once
 
+#include "common/matmul/ring_loop.hip.h"
 #include "common/matmul/store_tile.hip.h"
 #include "grouped_gemm/store.hip.h"
 #include "scaled_gemm/mx_loop.hip.h"
 
 namespace flydsl::kernels::grouped {
-
-constexpr i32 kMxTile = 256;
 
 // What the copies of a tile read, and its scales. What is beyond the group, but not beyond the tensor, is computed and not stored.
 struct MxSide {
@@ -17,8 +17,9 @@ struct MxSide {
   u32 scale_row_bytes;
   i32 rows;
 
+  template <i32 most>
   FLYDSL_DEVICE matmul::Operand operand() const {
-    return {first, row_bytes, rows < kMxTile ? rows : kMxTile};
+    return {first, row_bytes, rows < most ? rows : most};
   }
 };
 FLYDSL_DEVICE MxSide mx_side_a(const Tile &tile) {
@@ -38,60 +39,78 @@ FLYDSL_DEVICE MxSide mx_side_b(const Tile &tile) {
           args->b_stride_n, static_cast<u32>(args->b_scale_stride_n), args->n - tile.n};
 }
 
-// After the loop has run: the lane's number is the loop's, which nothing takes before the last reads have landed.
-template <bool shuffled, class Loop>
-FLYDSL_DEVICE void store_mx_tile(const Tile &tile, const Loop &loop) {
-  using Rows = matmul::SumRows<kMxTile, kMxTile>;
-  const DestinationOf<shuffled> to(tile, static_cast<i32>(Rows::lane_row(loop.lane)),
-                                   static_cast<i32>(Rows::lane_column(loop.wave, loop.lane)));
-  const auto all = [&](auto take) FLYDSL_INLINED {
-    matmul::store_tile<kMxTile, kMxTile>(loop.free_a, loop.free_b, loop.wave, loop.lane, take);
-  };
-  const auto store = [&](auto store) FLYDSL_INLINED {
-    all([&](const auto &rows) FLYDSL_INLINED { rows.each_at_once(store); });
-  };
-  if (FLYDSL_UNLIKELY(!to.is_plain)) {
-    all([&](const auto &rows) FLYDSL_INLINED {
-      rows.one_by_one([&](u32 row, float(&sums)[8]) FLYDSL_INLINED { to.store_any(row, sums); });
-    });
-  } else if (to.dtype == Real::bf16) {
-    store([&](u32 row, const float(&sums)[8])
-              FLYDSL_INLINED { to.template store16<bf16>(row, sums); });
-  } else if (to.dtype == Real::fp16) {
-    store([&](u32 row, const float(&sums)[8])
-              FLYDSL_INLINED { to.template store16<fp16>(row, sums); });
-  } else {
-    store([&](u32 row, const float(&sums)[8]) FLYDSL_INLINED { to.store32(row, sums); });
-  }
-}
-
-template <int format_a, int format_b, bool shuffled>
-FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
-  using Loop = scaled_gemm::MxLoop<format_a, format_b, shuffled, kMxTile>;
-  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
+// compute(tile, wave, lane) for one tile after the other.
+template <bool shuffled, int rows, int columns>
+FLYDSL_DEVICE void each_mx_tile(auto compute) {
   const u32 thread = __builtin_amdgcn_workitem_id_x();
-  Tiles<kMxTile, kMxTile, shuffled ? kShuffledRows : 1> tiles(thread % kWaveLanes);
+  Tiles<rows, columns, shuffled ? kShuffledRows : 1> tiles(thread % kWaveLanes);
   if (!tiles.more()) return;
 #pragma unroll 1
   for (;;) {
     const Tile tile = tiles.next();
     // Made of the lane's number anew for each tile: nothing has to be kept over it.
-    const u32 here = computed_here(thread), wave = uniform(here / kWaveLanes),
-              lane = here % kWaveLanes;
-    const i32 k = fresh_arguments()->k, loads = (k + 255) / 256;
-    Loop loop((lds_ptr<char>)memory, wave, lane);
-    const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
-    loop.scales_a.begin(a.first_scale, a.scale_row_bytes, wave / 2 * 128, static_cast<u32>(a.rows),
-                        loads, lane);
-    loop.scales_b.begin(b.first_scale, b.scale_row_bytes, wave % 2 * 128, static_cast<u32>(b.rows),
-                        loads, lane);
-    loop.slabs = k / Loop::kSlabK;
-    loop.begin(a.operand(), b.operand());
-    loop.run();
-    store_mx_tile<shuffled>(tile, loop);
+    const u32 here = computed_here(thread);
+    compute(tile, uniform(here / kWaveLanes), here % kWaveLanes);
     if (!tiles.more()) return;
     barrier();
   }
+}
+
+// After the loop has run: the lane's number is the loop's, which nothing takes before the last reads have landed.
+template <bool shuffled, int rows, int columns, class Loop>
+FLYDSL_DEVICE void store_mx_tile(const Tile &tile, const Loop &loop, u32 free_a, u32 free_b) {
+  using Rows = matmul::SumRows<rows, columns>;
+  const DestinationOf<shuffled> to(tile, static_cast<i32>(Rows::lane_row(loop.lane)),
+                                   static_cast<i32>(Rows::lane_column(loop.wave, loop.lane)));
+  store_sums<rows, columns>(to, free_a, free_b, loop.wave, loop.lane);
+}
+
+template <int rows, int columns>
+FLYDSL_DEVICE void begin_scales(auto &of_a, auto &of_b, const MxSide &a, const MxSide &b, i32 k,
+                                u32 wave, u32 lane) {
+  const i32 loads = (k + 255) / 256;
+  of_a.begin(a.first_scale, a.scale_row_bytes, wave / 2 * (rows / 2), static_cast<u32>(a.rows),
+             loads, lane);
+  of_b.begin(b.first_scale, b.scale_row_bytes, wave % 2 * (columns / 2), static_cast<u32>(b.rows),
+             loads, lane);
+}
+
+template <int format_a, int format_b, bool shuffled>
+FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
+  constexpr int kTile = 256;
+  using Loop = scaled_gemm::MxLoop<format_a, format_b, shuffled, kTile>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
+  each_mx_tile<shuffled, kTile, kTile>([&](const Tile &tile, u32 wave, u32 lane) FLYDSL_INLINED {
+    const i32 k = fresh_arguments()->k;
+    Loop loop((lds_ptr<char>)memory, wave, lane);
+    const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
+    begin_scales<kTile, kTile>(loop.scales_a, loop.scales_b, a, b, k, wave, lane);
+    loop.slabs = k / Loop::kSlabK;
+    loop.begin(a.operand<kTile>(), b.operand<kTile>());
+    loop.run();
+    store_mx_tile<shuffled, kTile, kTile>(tile, loop, loop.free_a, loop.free_b);
+  });
+}
+
+// For groups that end in too many empty rows of those: two work-groups a compute unit.
+template <int format_a, int format_b, bool shuffled>
+FLYDSL_DEVICE void grouped_gemm_mx_small_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
+  constexpr int kTile = 128, kStages = 2;
+  using Products =
+      scaled_gemm::MxProducts<format_a, format_b, shuffled, kTile / 64, kTile / 64>;
+  using Loop = matmul::RingLoop<Products, matmul::Order::k, matmul::Order::k, kTile, kTile, kStages>;
+  FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
+  each_mx_tile<shuffled, kTile, kTile>([&](const Tile &tile, u32 wave, u32 lane) FLYDSL_INLINED {
+    const i32 k = fresh_arguments()->k;
+    Loop loop((lds_ptr<char>)memory, wave, lane);
+    const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
+    begin_scales<kTile, kTile>(loop.products.scales_a, loop.products.scales_b, a, b, k, wave,
+                                 lane);
+    loop.products.selector = scaled_gemm::scale_selector<shuffled>(lane);
+    loop.begin(a.operand<kTile>(), b.operand<kTile>(), k / Loop::kSlabK);
+    loop.run();
+    store_mx_tile<shuffled, kTile, kTile>(tile, loop, loop.free_a(), loop.free_b());
+  });
 }
 
 }  // namespace flydsl::kernels::grouped

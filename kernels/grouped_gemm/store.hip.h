@@ -92,8 +92,8 @@ struct DestinationOf {
 using Destination = DestinationOf<false>;
 
 // `free_a`, `free_b`: of LDS, as the main loop says.
-template <int tile_rows, int tile_columns>
-FLYDSL_DEVICE void store_sums(const Destination &to, u32 free_a, u32 free_b, u32 wave, u32 lane) {
+template <int tile_rows, int tile_columns, bool may_begin_before>
+FLYDSL_DEVICE void store_sums(const DestinationOf<may_begin_before> &to, u32 free_a, u32 free_b, u32 wave, u32 lane) {
   const auto store = [&](auto store) FLYDSL_INLINED {
     matmul::store_tile<tile_rows, tile_columns>(free_a, free_b, wave, lane,
                                                 [&](const auto &rows)
@@ -106,9 +106,11 @@ FLYDSL_DEVICE void store_sums(const Destination &to, u32 free_a, u32 free_b, u32
                               FLYDSL_INLINED { to.store_any(row, sums); });
         });
   } else if (to.dtype == Real::bf16) {
-    store([&](u32 row, const float(&sums)[8]) FLYDSL_INLINED { to.store16<bf16>(row, sums); });
+    store([&](u32 row, const float(&sums)[8])
+              FLYDSL_INLINED { to.template store16<bf16>(row, sums); });
   } else if (to.dtype == Real::fp16) {
-    store([&](u32 row, const float(&sums)[8]) FLYDSL_INLINED { to.store16<fp16>(row, sums); });
+    store([&](u32 row, const float(&sums)[8])
+              FLYDSL_INLINED { to.template store16<fp16>(row, sums); });
   } else {
     store([&](u32 row, const float(&sums)[8]) FLYDSL_INLINED { to.store32(row, sums); });
   }

@@ -10,8 +10,7 @@
 #pragma once
 
 #include "common/matmul/main_loop.hip.h"
-#include "scaled_gemm/block_scales.hip.h"
-#include "scaled_gemm/formats.hip.h"
+#include "scaled_gemm/mx_products.hip.h"
 
 namespace flydsl::kernels::scaled_gemm {
 
@@ -63,29 +62,9 @@ struct MxLoop {
         selector(scale_selector<shuffled>(lane)) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
-      a_first[n] = lds + address(n, wave / 2 * 128);
-      b_first[n] = lds + kFirstB + address(n, wave % 2 * (rows_b / 2));
+      a_first[n] = lds + fragment_address<kPacked>(n, wave / 2 * 128, lane);
+      b_first[n] = lds + kFirstB + fragment_address<kPacked>(n, wave % 2 * (rows_b / 2), lane);
     }
-  }
-  // Where the fragments of rows `first` .. of read `n` of four lie. Of e2m1 read n is of instruction n: block 4 (n / 2) + 2 g + n % 2.
-  // Of bytes reads 2 t and 2 t + 1 are of instruction t: halves g of blocks t and 2 + t, where the instruction looks for the scales of
-  // block 2 g + t.
-  FLYDSL_DEVICE u32 address(int n, u32 first) const {
-    const u32 row = lane % 32, g = lane / 32, half = static_cast<u32>(n) / 2,
-              odd = static_cast<u32>(n) % 2;
-    const u32 chunk = kPacked ? 4 * half + 2 * g + odd : 2 * half + 4 * odd + g;
-    return (first + row) * 128 + 16 * SlabA::moved(row, chunk);
-  }
-
-  // (A comparison in C++ becomes a vector instruction.)
-  template <int least>
-  static FLYDSL_DEVICE u64 all_if_more_than(i32 number) {
-    u64 all;
-    asm volatile("s_cmp_gt_i32 %1, %2\n\ts_cselect_b64 %0, -1, 0"
-                 : "=s"(all)
-                 : "s"(number), "n"(least)
-                 : "scc");
-    return all;
   }
   static FLYDSL_DEVICE u32 after(u32 stage) {
     return stage == (kStagesA - 1) * SlabA::kBytes ? 0 : stage + SlabA::kBytes;
@@ -152,28 +131,22 @@ struct MxLoop {
     constexpr int step = number / kOfStep, block_a = number % kOfStep / kHalfB,
                   block_b = number % kHalfB;
     constexpr int of_a = kHalfA * half_a + block_a, of_b = kHalfB * half_b + block_b;
-    constexpr int first = 16 * (SlabB::kBlocks * of_a + of_b), last = first + 15;
+    constexpr int first = 16 * (SlabB::kBlocks * of_a + of_b);
     constexpr int byte = kPacked ? step : 2 * parity + step;
     const u32 scale_a = scales[kPacked ? parity : 0][of_a],
               scale_b = scales[kPacked ? parity : 0][SlabA::kBlocks + of_b];
-#define FLYDSL_SCALED_PRODUCT(operand_b, operand_a)                                           \
-  asm volatile(                                                                               \
-      "v_mfma_scale_f32_32x32x64_f8f6f4 a[%0:%1], %2, %3, a[%0:%1], %4, %5 op_sel:[%6,%6,0] " \
-      "op_sel_hi:[%7,%7,0] cbsz:%8 blgp:%9" ::"n"(first),                                     \
-      "n"(last), "v"(operand_b), "v"(operand_a), "v"(scale_b), "v"(scale_a), "n"(byte % 2),   \
-      "n"(byte / 2), "n"(format_b), "n"(format_a))
     if constexpr (kPacked) {
-      FLYDSL_SCALED_PRODUCT(b[half_b][kHalfB * step + block_b], a[half_a][kHalfA * step + block_a]);
+      add_scaled_product<format_a, format_b, byte, first>(a[half_a][kHalfA * step + block_a],
+                                                          b[half_b][kHalfB * step + block_b],
+                                                          scale_a, scale_b);
     } else if constexpr (has_product(m)) {
-      const auto whole = [](u32x4 low, u32x4 high) FLYDSL_INLINED {
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-      };
-      FLYDSL_SCALED_PRODUCT(whole(b[half_b][2 * kHalfB * step + block_b],
-                                  b[half_b][2 * kHalfB * step + kHalfB + block_b]),
-                            whole(a[half_a][2 * kHalfA * step + block_a],
-                                  a[half_a][2 * kHalfA * step + kHalfA + block_a]));
+      add_scaled_product<format_a, format_b, byte, first>(
+          both_reads(a[half_a][2 * kHalfA * step + block_a],
+                     a[half_a][2 * kHalfA * step + kHalfA + block_a]),
+          both_reads(b[half_b][2 * kHalfB * step + block_b],
+                     b[half_b][2 * kHalfB * step + kHalfB + block_b]),
+          scale_a, scale_b);
     }
-#undef FLYDSL_SCALED_PRODUCT
   }
 
   template <int fragment>
@@ -225,8 +198,8 @@ struct MxLoop {
     const auto at = [](int sixteenth) { return m == sixteenth * kPlaces / 16; };
     if constexpr (quadrant == 1 && at(9)) from_a.go_on();
     if constexpr (quadrant == 1 && at(11)) from_b.go_on();
-    if constexpr (quadrant == 1 && at(2)) copies_b = all_if_more_than<2>(slabs);
-    if constexpr (quadrant == 1 && at(4)) copies_a = all_if_more_than<3>(slabs);
+    if constexpr (quadrant == 1 && at(2)) copies_b = matmul::all_if_more_than<2>(slabs);
+    if constexpr (quadrant == 1 && at(4)) copies_a = matmul::all_if_more_than<3>(slabs);
     if constexpr (quadrant == 1 && at(12) && loads_scales(parity)) scales_a.go_on();
     if constexpr (quadrant == 1 && at(13) && loads_scales(parity)) scales_b.go_on();
     if constexpr (quadrant == 0 && at(14)) {

@@ -91,6 +91,40 @@ TEST(GroupedGemmGroups, EachAsIfAlone) {
   }
 }
 
+// The size of tiles does not matter: those for large problems give the bits that those of small ones do.
+TEST(GroupedGemmTiles, LargeOnesOnSmallProblems) {
+  const auto forced = [](const std::string &tile) {
+    std::string kernels;
+    for (const char *of : {"bf16_kk", "fp16_kr", "e4m3", "e4m3_shuffled", "e5m2_e4m3",
+                           "e4m3_e5m2_shuffled", "e5m2"})
+      kernels += std::string(kernels.empty() ? "" : ",") + "grouped_gemm_" + of + "_" + tile;
+    flydsl_aot_open_options options{};
+    options.struct_size = sizeof options;
+    options.device = FLYDSL_AOT_DEVICE_EMULATOR;
+    options.force_kernel = kernels.c_str();
+    flydsl_aot_handle *handle = nullptr;
+    EXPECT_EQ(flydsl_aot_open(&options, &handle), FLYDSL_AOT_OK) << flydsl_aot_last_error();
+    return std::unique_ptr<flydsl_aot_handle, decltype(&flydsl_aot_close)>(handle,
+                                                                           flydsl_aot_close);
+  };
+  const auto large = forced("m256n256"), small = forced("m128n128");
+  const std::string rows = "axis=rows m=600 n=264 offsets=33,35,67,331,590 nan_outside=yes ";
+  for (const std::string &line :
+       {rows + "b_order=nk k=200", rows + "dtype=fp16 k=712",
+        rows + "b_order=nk dtype=e4m3 k=512", rows + "b_order=nk dtype=e4m3 scales=shuffled k=384",
+        rows + "b_order=nk dtype=e5m2 b_dtype=e4m3 a=bits b=bits k=256 out=fp16",
+        rows + "b_order=nk dtype=e4m3 b_dtype=e5m2 scales=shuffled k=640 out=fp32",
+        rows + "b_order=nk dtype=e5m2 k=256 bias_dtype=bf16 bias_axes=gn",
+        rows + "b_order=nk dtype=e4m3 scales=shuffled k=128 d_order=nm",
+        std::string("axis=columns m=300 n=264 k=256 offsets=70,200,230 b_order=nk dtype=e5m2"),
+        std::string("axis=none groups=130 m=64 n=300 k=256 b_order=nk dtype=e4m3")}) {
+    const GroupedGemmSpec spec = spec_of(line);
+    const GroupedGemmNumbers numbers = verify::grouped_gemm_numbers(spec);
+    EXPECT_EQ(result_of(large.get(), spec, numbers).bits, result_of(small.get(), spec, numbers).bits)
+        << line;
+  }
+}
+
 // A case's operands in memory, as its line orders their axes, and its call.
 class OnDevice {
  public:

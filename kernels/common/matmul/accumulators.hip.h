@@ -14,10 +14,12 @@
 namespace flydsl::kernels::matmul {
 
 // The compiler keeps nothing in these registers across this.
-#define FLYDSL_SUMS_64                                                                           \
+#define FLYDSL_SUMS_32                                                                           \
   "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", \
       "a15", "a16", "a17", "a18", "a19", "a20", "a21", "a22", "a23", "a24", "a25", "a26", "a27", \
-      "a28", "a29", "a30", "a31", "a32", "a33", "a34", "a35", "a36", "a37", "a38", "a39", "a40", \
+      "a28", "a29", "a30", "a31"
+#define FLYDSL_SUMS_64                                                                           \
+  FLYDSL_SUMS_32, "a32", "a33", "a34", "a35", "a36", "a37", "a38", "a39", "a40", \
       "a41", "a42", "a43", "a44", "a45", "a46", "a47", "a48", "a49", "a50", "a51", "a52", "a53", \
       "a54", "a55", "a56", "a57", "a58", "a59", "a60", "a61", "a62", "a63"
 #define FLYDSL_SUMS_128                                                                           \
@@ -42,7 +44,8 @@ namespace flydsl::kernels::matmul {
       "a248", "a249", "a250", "a251", "a252", "a253", "a254", "a255"
 template <int count>
 FLYDSL_DEVICE void keep_hidden() {
-  static_assert(count == 64 || count == 128 || count == 256);
+  static_assert(count == 32 || count == 64 || count == 128 || count == 256);
+  if constexpr (count == 32) asm volatile("" ::: FLYDSL_SUMS_32);
   if constexpr (count == 64) asm volatile("" ::: FLYDSL_SUMS_64);
   if constexpr (count == 128) asm volatile("" ::: FLYDSL_SUMS_128);
   if constexpr (count == 256) asm volatile("" ::: FLYDSL_SUMS_256);

@@ -49,6 +49,26 @@ FLYDSL_DEVICE void copy_line(global_ptr<const char> from, u32 offset, u32 to, u6
       : "scc", "memory");
 }
 
+// (A comparison in C++ becomes a vector instruction.)
+template <int least>
+FLYDSL_DEVICE u64 all_if_more_than(i32 number) {
+  u64 all;
+  asm volatile("s_cmp_gt_i32 %1, %2\n\ts_cselect_b64 %0, -1, 0"
+               : "=s"(all)
+               : "s"(number), "n"(least)
+               : "scc");
+  return all;
+}
+
+// A wave's lines of an incomplete slab, of which `left` bytes of K exist; the others are zeros.
+template <class Slab>
+FLYDSL_DEVICE void fill(const Operand &operand, u32 lines, u32 wave, u32 lane, i32 left) {
+  const lds_ptr<char> to = (lds_ptr<char>)(__UINTPTR_TYPE__)(lines + 16 * lane);
+#pragma unroll 1
+  for (int n = 0; n < Slab::kCopies; ++n)
+    write_b128(to + 1024 * n, Slab::load_some(operand, wave * Slab::kCopies + n, lane, left));
+}
+
 // The copies of one operand's slabs, one after the other, and then those of the tile that follows; where none does, the last
 // one again and again.
 template <class Slab>
@@ -398,8 +418,8 @@ struct MainLoop {
  private:
   // One slab, in stages 0, of which `left` k exist, if so many; the others count as zeros, of either operand.
   FLYDSL_DEVICE void add_some(const Operand &operand_a, const Operand &operand_b, i32 left) {
-    fill<SlabA>(operand_a, lines_a, left);
-    fill<SlabB>(operand_b, lines_b, left);
+    fill<SlabA>(operand_a, lines_a, wave, lane, left * kBytes);
+    fill<SlabB>(operand_b, lines_b, wave, lane, left * kBytes);
     barrier();
     each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_first); });
     each<4 * kHalfA>([&](auto r) { read_a<1, decltype(r)::value>(a_first); });
@@ -413,14 +433,6 @@ struct MainLoop {
     each<kPlaces>([&](auto m) { product<3, 0, decltype(m)::value>(); });
     keep_hidden<kSums>();
     slot();
-  }
-  template <class Slab>
-  FLYDSL_DEVICE void fill(const Operand &operand, u32 lines, i32 left) const {
-    const lds_ptr<char> to = (lds_ptr<char>)(__UINTPTR_TYPE__)(lines + 16 * lane);
-#pragma unroll 1
-    for (int n = 0; n < Slab::kCopies; ++n)
-      write_b128(to + 1024 * n,
-                 Slab::load_some(operand, wave * Slab::kCopies + n, lane, left * kBytes));
   }
 };
 

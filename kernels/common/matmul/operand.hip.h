@@ -27,7 +27,7 @@ struct Slab;
 
 template <int rows>
 struct SlabSize {
-  static_assert(rows == 256 || rows == 128);
+  static_assert(rows == 256 || rows == 128 || rows == 64);
   static constexpr int kBytes = rows * kSlabKBytes;
   static constexpr int kCopies = kBytes / kWaves / 1024;  // of a wave
   static constexpr int kBlocks = rows / 2 / 32;           // of 32 rows, of a wave
