@@ -29,8 +29,8 @@ struct ForwardClient {
   ClientStream stream;
 
   ForwardClient(const std::string &line, Way way)
-      : problem(build_attention_case(parse_attention_spec("c " + line))),
-        on_device(emulator(), problem) {
+      : ForwardClient(build_attention_case(parse_attention_spec("c " + line)), way) {}
+  ForwardClient(const AttentionCase &c, Way way) : problem(c), on_device(emulator(), problem) {
     on_device.set(&asked);
     on_device.prepare(&asked, flydsl_aot_attention_forward_query);
     set_forward(asked, way, &*params);
@@ -58,7 +58,9 @@ struct BackwardClient {
   ClientStream stream;
 
   BackwardClient(const std::string &line, Way way)
-      : problem("c " + line),
+      : BackwardClient(PreparedBackward("c " + line), way) {}
+  BackwardClient(const PreparedBackward &prepared, Way way)
+      : problem(prepared),
         on_device(emulator(), problem.problem, problem.forward),
         row_sums(emulator()),
         dq_accumulator(emulator()) {

@@ -163,6 +163,16 @@ TEST(Lazy, EagerTensorsAreNotAskedFor) {
   EXPECT_EQ(client.dq_accumulator.disposed, 1);
 }
 
+// The first call disposed of the tensor: the second does without.
+TEST(Lazy, ParametersThatAreUsedAgain) {
+  const std::string line = kSmall + " dropout=0.3 dropout_from=device";
+  BackwardClient client(line, Way::kFlash);
+  ASSERT_EQ(client.call(), hipSuccess) << flydsl_aot_last_error();
+  expect_right(&client, line);
+  EXPECT_EQ(client.dq_accumulator.acquired, 1);
+  EXPECT_EQ(client.dq_accumulator.disposed, 1);
+}
+
 // A caller's allocator that runs out of memory throws: through the library to the caller, and both tensors are disposed of.
 TEST(Lazy, ExceptionsOfTheCallerPassThrough) {
   BackwardClient client(kSmall + " dropout=0.3 dropout_from=device", Way::kFlash);
@@ -181,6 +191,14 @@ TEST(Terms, Alibi) {
     client.params->A = view_of<2>(client.asked.alibi_slopes);
     expect_right(&client, line);
   }
+}
+
+TEST(Terms, AlibiFromTheOtherDiagonalIsRefused) {
+  ForwardClient client(kSmall + " mask=causal:top-left alibi=h", Way::kFlash);
+  client.params->A = view_of<2>(client.asked.alibi_slopes);
+  EXPECT_EQ(client.call(), hipErrorNotSupported);
+  EXPECT_TRUE(says("ALiBi")) << flydsl_aot_last_error();
+  EXPECT_TRUE(client.untouched());
 }
 
 TEST(Terms, EncodedSoftmax) {

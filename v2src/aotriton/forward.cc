@@ -26,6 +26,11 @@ flydsl_aot_status params_of(const ForwardCall &call, Lengths *lengths_q, Lengths
   if (status == FLYDSL_AOT_OK) status = lengths_q->separate(call.function, &sequences.q);
   if (status == FLYDSL_AOT_OK) status = lengths_k->separate(call.function, &sequences.k);
   if (status != FLYDSL_AOT_OK) return status;
+  if (call.alibi && params->mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT && !has_one_diagonal(sequences)) {
+    return refuse(call.function, FLYDSL_AOT_UNSUPPORTED_FEATURE,
+                  "ALiBi slopes (A) count from the bottom-right diagonal: with a window from the "
+                  "top-left one they are supported where the two are known to be one");
+  }
   set_common(call, sequences, params);
   params->alibi_slopes = slopes_of(call.alibi);
   if (call.dropout_p > 0) {

@@ -14,7 +14,10 @@ class Lazy {
   Lazy(const Lazy &) = delete;
   Lazy &operator=(const Lazy &) = delete;
 
-  bool available() const { return tensor_->eager || tensor_->acquire; }
+  // One that an earlier call with the same parameters disposed of has no cookie any more, and is not to be asked.
+  bool available() const {
+    return tensor_->eager || (tensor_->acquire && (tensor_->cookie || !tensor_->dispose));
+  }
   // Asks the caller once at most.
   const ::aotriton::TensorView<Rank> &get() {
     if (!view_) view_ = tensor_->eager ? tensor_->eager : tensor_->acquire(tensor_);

@@ -14,20 +14,19 @@ bool is_sentinel(int32_t window) {
   return window == kTopLeftAligned || window == kBottomRightAligned;
 }
 
-// Whether both sides have one array of starts, so that every sequence has as many keys as queries.
-bool same_lengths(const Sequences &sequences) {
-  const Rows &q = sequences.q, &k = sequences.k;
-  if (q.packed && k.packed)
-    return q.starts.data == k.starts.data && q.used.data == k.used.data;
-  return !q.packed && !k.packed && q.longest == k.longest && q.used.data == k.used.data;
-}
-
 // Whether lengths are known here.
 bool dense(const Rows &rows) {
   return !rows.packed && rows.used.rank == 0;
 }
 
 }  // namespace
+
+bool has_one_diagonal(const Sequences &sequences) {
+  const Rows &q = sequences.q, &k = sequences.k;
+  if (q.packed && k.packed)
+    return q.starts.data == k.starts.data && q.used.data == k.used.data;
+  return !q.packed && !k.packed && q.longest == k.longest && q.used.data == k.used.data;
+}
 
 flydsl_aot_status mask_of(const Call &call, const Sequences &sequences, flydsl_aot_mask *mask) {
   *mask = {FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_UNLIMITED, FLYDSL_AOT_ANCHOR_NONE, 0};
@@ -56,7 +55,7 @@ flydsl_aot_status mask_of(const Call &call, const Sequences &sequences, flydsl_a
   const bool mixed = bottom_right && left_bound;
   const bool negative = (left_bound && left < 0) || (right_is_number && right_bound && right < 0);
   if (!mixed && !negative) return FLYDSL_AOT_OK;
-  if (mixed && !negative && same_lengths(sequences)) return FLYDSL_AOT_OK;  // the diagonals are one
+  if (mixed && !negative && has_one_diagonal(sequences)) return FLYDSL_AOT_OK;  // the diagonals are one
   if (dense(sequences.q) && dense(sequences.k)) {
     // The same bounds counted from the bottom-right diagonal.
     const int64_t shift = longest_k - longest_q;
