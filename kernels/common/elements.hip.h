@@ -6,7 +6,11 @@
 namespace flydsl::kernels {
 
 struct bf16 {
+#if FLYDSL_NO_BF16
+  using scalar = u16;
+#else
   using scalar = __bf16;
+#endif
   static constexpr u32 exponent_bits = 0x7f80;
   static constexpr u32 quiet_nan = 0x7fc0;
 };
@@ -20,11 +24,17 @@ struct fp16 {
 // Two elements in one register, rounded to nearest even (v_cvt_pk_bf16_f32, v_cvt_pk_f16_f32).
 template <class Element>
 FLYDSL_DEVICE u32 round_pair(float low, float high) {
+#if FLYDSL_NO_BF16
+  static_assert(!__is_same(Element, bf16), "this compiler has no bf16");
+#endif
   return bits_as<u32>(__builtin_convertvector(f32x2{low, high}, vec<typename Element::scalar, 2>));
 }
 
 template <class Element>
 FLYDSL_DEVICE float to_float(u16 bits) {
+#if FLYDSL_NO_BF16
+  static_assert(!__is_same(Element, bf16), "this compiler has no bf16");
+#endif
   return static_cast<float>(bits_as<typename Element::scalar>(bits));
 }
 

@@ -1,6 +1,10 @@
 // The few HIP keywords the kernels use; there is no HIP header to include (-nogpuinc).
 #pragma once
 
+#if __clang_major__ < 20 && !defined(__NVPTX__)
+#include "common/old_compiler.hip.h"
+#endif
+
 #define FLYDSL_DEVICE __attribute__((device, always_inline)) inline
 // Of a lambda that reads kernel arguments: without optimisation it would be a function, and only a kernel has them.
 #define FLYDSL_INLINED __attribute__((always_inline))

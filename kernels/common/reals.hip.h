@@ -23,13 +23,37 @@ constexpr u32 kRealBytes = sizeof(typename Element::scalar);
 template <class Element>
 constexpr u32 kReals16 = 16 / kRealBytes<Element>;
 
+#if FLYDSL_NO_BF16
+template <class Element>
+FLYDSL_DEVICE float widened_real(typename Element::scalar value) {
+  if constexpr (__is_same(Element, bf16)) return bits_as<float>(u32{value} << 16);
+  return static_cast<float>(value);
+}
+template <class Element>
+FLYDSL_DEVICE typename Element::scalar rounded_real(float value) {
+  if constexpr (__is_same(Element, bf16)) {
+    const u32 bits = bits_as<u32>(value);
+    // To nearest even; a NaN stays one.
+    if (value != value) return static_cast<u16>(bits >> 16 | 0x40);
+    return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  } else {
+    return static_cast<typename Element::scalar>(value);
+  }
+}
+#define FLYDSL_WIDENED(value) widened_real<Element>(value)
+#define FLYDSL_ROUNDED(value) rounded_real<Element>(value)
+#else
+#define FLYDSL_WIDENED(value) static_cast<float>(value)
+#define FLYDSL_ROUNDED(value) static_cast<typename Element::scalar>(value)
+#endif
+
 template <class Element>
 FLYDSL_DEVICE float load_real(global_ptr<const char> from) {
-  return static_cast<float>(*(global_ptr<const typename Element::scalar>)from);
+  return FLYDSL_WIDENED(*(global_ptr<const typename Element::scalar>)from);
 }
 template <class Element>
 FLYDSL_DEVICE void store_real(global_ptr<char> to, float value) {
-  *(global_ptr<typename Element::scalar>)to = static_cast<typename Element::scalar>(value);
+  *(global_ptr<typename Element::scalar>)to = FLYDSL_ROUNDED(value);
 }
 
 // `count` neighbours that are aligned to all their bytes, at most 16 at a time.
@@ -41,7 +65,7 @@ FLYDSL_DEVICE void load_reals(global_ptr<const char> from, float (&values)[count
   for (u32 at = 0; at < count; at += step) {
     const Vector vector = *(global_ptr<const Vector>)(from + at * kRealBytes<Element>);
 #pragma unroll
-    for (u32 i = 0; i < step; ++i) values[at + i] = static_cast<float>(vector[i]);
+    for (u32 i = 0; i < step; ++i) values[at + i] = FLYDSL_WIDENED(vector[i]);
   }
 }
 
@@ -50,17 +74,26 @@ template <class Element>
 FLYDSL_DEVICE void unpack_reals(u32x4 packed, float (&values)[kReals16<Element>]) {
   const auto vector = bits_as<vec<typename Element::scalar, kReals16<Element>>>(packed);
 #pragma unroll
-  for (u32 i = 0; i < kReals16<Element>; ++i) values[i] = static_cast<float>(vector[i]);
+  for (u32 i = 0; i < kReals16<Element>; ++i) values[i] = FLYDSL_WIDENED(vector[i]);
 }
 // Rounded to nearest even.
 template <class Element>
 FLYDSL_DEVICE u32x4 pack_reals(const float (&values)[kReals16<Element>]) {
+#if FLYDSL_NO_BF16
+  vec<typename Element::scalar, kReals16<Element>> rounded;
+#pragma unroll
+  for (u32 i = 0; i < kReals16<Element>; ++i) rounded[i] = FLYDSL_ROUNDED(values[i]);
+  return bits_as<u32x4>(rounded);
+#else
   vec<float, kReals16<Element>> vector;
 #pragma unroll
   for (u32 i = 0; i < kReals16<Element>; ++i) vector[i] = values[i];
   return bits_as<u32x4>(
       __builtin_convertvector(vector, vec<typename Element::scalar, kReals16<Element>>));
+#endif
 }
+#undef FLYDSL_WIDENED
+#undef FLYDSL_ROUNDED
 
 template <class T>
 struct OfType {

@@ -23,7 +23,8 @@ Bytes with(std::initializer_list<unsigned char> first, Bytes rest) {
 }
 
 archive::ArchiveSpec of_small_images(archive::ArchiveSpec spec) {
-  for (size_t i = 0; i < spec.kernels.size(); ++i) spec.kernels[i].image = fake_image(static_cast<unsigned>(i), 100);
+  for (size_t i = 0; i < spec.kernels.size(); ++i)
+    spec.kernels[i].image = fake_image(static_cast<unsigned>(i), 100);
   return spec;
 }
 
@@ -35,8 +36,10 @@ unsigned char slots(uint32_t count) {
 void archives(const fs::path &folder) {
   for (const unsigned char repair : {0, 1, 3}) {
     const std::string suffix = std::to_string(repair);
-    put(folder, ("small_" + suffix).c_str(), with({repair}, build_or_die(of_small_images(small_spec()))));
-    put(folder, ("tuned_" + suffix).c_str(), with({repair}, build_or_die(of_small_images(tuned_spec()))));
+    put(folder, ("small_" + suffix).c_str(),
+        with({repair}, build_or_die(of_small_images(small_spec()))));
+    put(folder, ("tuned_" + suffix).c_str(),
+        with({repair}, build_or_die(of_small_images(tuned_spec()))));
   }
 }
 
@@ -45,8 +48,10 @@ void tables(const fs::path &selection, const fs::path &tuning) {
     const Bytes file = build_or_die(of_small_images(tuned ? tuned_spec() : small_spec()));
     archive::Header header;
     std::memcpy(&header, file.data(), sizeof header);
-    const size_t first = sizeof header + header.entry_count * sizeof(archive::Entry) + archive::padded8(header.string_bytes) +
-                         header.slot_count * sizeof(archive::Slot) + header.candidate_count * sizeof(archive::Candidate);
+    const size_t first = sizeof header + header.entry_count * sizeof(archive::Entry) +
+                         archive::padded8(header.string_bytes) +
+                         header.slot_count * sizeof(archive::Slot) +
+                         header.candidate_count * sizeof(archive::Candidate);
     if (!tuned) {
       // Frames are moved to where the target's file has room for them.
       Bytes index(file.begin() + sizeof header, file.begin() + static_cast<ptrdiff_t>(first));
@@ -57,16 +62,21 @@ void tables(const fs::path &selection, const fs::path &tuning) {
         entry.frame_bytes = 16;
         std::memcpy(index.data() + i * sizeof entry, &entry, sizeof entry);
       }
-      put(selection, "small", with({static_cast<unsigned char>(header.entry_count), static_cast<unsigned char>(header.string_bytes),
-                                    slots(header.slot_count), static_cast<unsigned char>(header.candidate_count)},
-                                   index));
+      put(selection, "small",
+          with({static_cast<unsigned char>(header.entry_count),
+                static_cast<unsigned char>(header.string_bytes), slots(header.slot_count),
+                static_cast<unsigned char>(header.candidate_count)},
+               index));
     } else {
-      const size_t bytes = header.tuning_slot_count * sizeof(archive::TuningSlot) + header.tuning_row_count * sizeof(archive::TuningRow) +
+      const size_t bytes = header.tuning_slot_count * sizeof(archive::TuningSlot) +
+                           header.tuning_row_count * sizeof(archive::TuningRow) +
                            header.tuning_cell_count;
       const auto begin = file.begin() + static_cast<ptrdiff_t>(first);
-      put(tuning, "tuned", with({slots(header.tuning_slot_count), static_cast<unsigned char>(header.tuning_row_count),
-                                 static_cast<unsigned char>(header.tuning_cell_count)},
-                                Bytes(begin, begin + static_cast<ptrdiff_t>(bytes))));
+      put(tuning, "tuned",
+          with(
+              {slots(header.tuning_slot_count), static_cast<unsigned char>(header.tuning_row_count),
+               static_cast<unsigned char>(header.tuning_cell_count)},
+              Bytes(begin, begin + static_cast<ptrdiff_t>(bytes))));
     }
   }
   put(tuning, "none", {0, 0, 0});
@@ -76,18 +86,22 @@ void compiled_kernels(const fs::path &folder) {
   const TempFolder cache;
   constexpr jit::Key kKey = {1, 2};
   for (const size_t bytes : {0, 8, 200}) {
-    EXPECT_TRUE(jit::DiskCache({cache.path()}).write(kKey, fake_image(1, std::max<size_t>(bytes, 4))));
+    EXPECT_TRUE(
+        jit::DiskCache({cache.path()}).write(kKey, fake_image(1, std::max<size_t>(bytes, 4))));
     std::ifstream stream(cache.file(kKey.text() + ".co"), std::ios::binary);
     const Bytes file{std::istreambuf_iterator<char>(stream), {}};
     for (const unsigned char repair : {0, 1})
-      put(folder, (std::to_string(bytes) + "_" + std::to_string(repair)).c_str(), with({repair}, file));
+      put(folder, (std::to_string(bytes) + "_" + std::to_string(repair)).c_str(),
+          with({repair}, file));
   }
 }
 
 // MessagePack by hand: of one kernel with an argument.
 void metadata(const fs::path &folder) {
   std::string document;
-  const auto text = [&](const std::string &s) { document += static_cast<char>(0xa0 + s.size()) + s; };
+  const auto text = [&](const std::string &s) {
+    document += static_cast<char>(0xa0 + s.size()) + s;
+  };
   document += '\x82';
   text("amdhsa.target");
   document += '\xd9' + std::string(1, '\x1a') + "amdgcn-amd-amdhsa--gfx950 ";

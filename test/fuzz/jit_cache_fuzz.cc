@@ -27,15 +27,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   if (bytes == 0) return 0;
   std::vector<unsigned char> file(data + 1, data + bytes);
   if ((data[0] & 1) && file.size() >= kHeaderBytes) {
-    put(&file, kImageChecksum, archive::checksum(file.data() + kHeaderBytes, file.size() - kHeaderBytes));
+    put(&file, kImageChecksum,
+        archive::checksum(file.data() + kHeaderBytes, file.size() - kHeaderBytes));
     put(&file, kHeaderChecksum, archive::checksum(file.data(), kHeaderChecksum));
   }
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  require(fd >= 0 && write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()), "no room for the file");
+  require(fd >= 0 && write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()),
+          "no room for the file");
   close(fd);
   if (const auto image = cache.read(kKey)) {
     require(image->size() == file.size() - kHeaderBytes, "another size than the file has");
-    require(std::equal(image->begin(), image->end(), file.begin() + kHeaderBytes), "other bytes than the file has");
+    require(std::equal(image->begin(), image->end(), file.begin() + kHeaderBytes),
+            "other bytes than the file has");
   } else {
     require(access(path.c_str(), F_OK) != 0, "a damaged file stays");
   }

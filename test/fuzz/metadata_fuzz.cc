@@ -23,7 +23,8 @@ void use(const void *data, size_t bytes) {
   }
   for (const flydsl::emu::KernelMetadata &kernel : metadata.kernels) {
     for (const flydsl::emu::KernelArgument &argument : kernel.arguments)
-      require(uint64_t{argument.offset_bytes} + argument.size_bytes <= kernel.kernarg_bytes, "an argument outside of its segment");
+      require(uint64_t{argument.offset_bytes} + argument.size_bytes <= kernel.kernarg_bytes,
+              "an argument outside of its segment");
   }
 }
 
@@ -33,7 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   std::string error;
   if (const auto elf = flydsl::emu::open_elf(data, bytes, &error)) {
     const auto note = elf->metadata_note();
-    require(note.bytes == 0 || (note.data >= data && note.bytes <= bytes - static_cast<size_t>(note.data - data)), "a note outside of the file");
+    require(note.bytes == 0 ||
+                (note.data >= data && note.bytes <= bytes - static_cast<size_t>(note.data - data)),
+            "a note outside of the file");
     use(note.data, note.bytes);
   } else {
     require(!error.empty(), "no reason");

@@ -25,12 +25,14 @@ inline void repair_frames(std::vector<unsigned char> *file) {
   archive::Header header;
   if (file->size() < sizeof header) return;
   std::memcpy(&header, file->data(), sizeof header);
-  const size_t entries = std::min<size_t>(header.entry_count, (file->size() - sizeof header) / sizeof(archive::Entry));
+  const size_t entries =
+      std::min<size_t>(header.entry_count, (file->size() - sizeof header) / sizeof(archive::Entry));
   for (size_t i = 0; i < entries; ++i) {
     unsigned char *const at = file->data() + sizeof header + i * sizeof(archive::Entry);
     archive::Entry entry;
     std::memcpy(&entry, at, sizeof entry);
-    if (entry.frame_offset > file->size() || entry.frame_bytes > file->size() - entry.frame_offset) continue;
+    if (entry.frame_offset > file->size() || entry.frame_bytes > file->size() - entry.frame_offset)
+      continue;
     entry.frame_checksum = archive::checksum(file->data() + entry.frame_offset, entry.frame_bytes);
     std::memcpy(at, &entry, sizeof entry);
   }

@@ -38,7 +38,8 @@ class TablesInput {
 };
 
 // Header with the counts that are set in it, and the index.
-inline std::vector<unsigned char> file_with_index(archive::Header header, const std::vector<unsigned char> &index) {
+inline std::vector<unsigned char> file_with_index(archive::Header header,
+                                                  const std::vector<unsigned char> &index) {
   constexpr size_t kRoomForFrames = 256;
   std::memcpy(header.magic, archive::kMagic, sizeof header.magic);
   header.format_version = archive::kFormatVersion;

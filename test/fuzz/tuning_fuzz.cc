@@ -9,7 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   static const std::vector<unsigned char> kSound = build_or_die(tuned_spec());
   archive::Header header;
   std::memcpy(&header, kSound.data(), sizeof header);
-  header.tuning_slot_count = header.tuning_row_count = header.tuning_cell_count = header.dictionary_bytes = 0;
+  header.tuning_slot_count = header.tuning_row_count = header.tuning_cell_count =
+      header.dictionary_bytes = 0;
   const unsigned char *const tables = kSound.data() + sizeof header;
   std::vector<unsigned char> index(tables, tables + archive::index_bytes(header));
   TablesInput input(data, bytes);

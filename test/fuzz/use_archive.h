@@ -30,8 +30,10 @@ inline void use_selection(const archive::Archive &archive) {
       const auto choice = select::select(context, problem);
       if (choice) {
         require(choice->entry < archive.entries().size(), "a kernel that is not there");
-        require(!choice->row || !select::describe(archive, *choice->row).empty(), "a row without words");
-        require(archive.entries()[choice->entry].functional_key - entry.functional_key <= 1, "a kernel of another key");
+        require(!choice->row || !select::describe(archive, *choice->row).empty(),
+                "a row without words");
+        require(archive.entries()[choice->entry].functional_key - entry.functional_key <= 1,
+                "a kernel of another key");
       } else {
         require(!select::why_none(context, problem).empty(), "no reason");
       }
@@ -47,7 +49,8 @@ inline void use_archive(const std::vector<unsigned char> &bytes, bool images) {
   const Status status = archive::Archive::open(file.path(), kAbiId, &archive);
   require(status.ok() == (archive != nullptr), "an archive exactly if the status is OK");
   if (!archive) {
-    require(!status.message().empty() && FLYDSL_AOT_STATUS_FAMILY(status.code()) == 3, "a reason of the archive's");
+    require(!status.message().empty() && FLYDSL_AOT_STATUS_FAMILY(status.code()) == 3,
+            "a reason of the archive's");
     return;
   }
   use_selection(*archive);
@@ -55,7 +58,8 @@ inline void use_archive(const std::vector<unsigned char> &bytes, bool images) {
   for (uint32_t i = 0; i < archive->entries().size(); ++i) {
     std::vector<unsigned char> image;
     if (archive->read(i, &image).ok())
-      require(image.size() == archive->entries()[i].image_bytes, "another size than the index says");
+      require(image.size() == archive->entries()[i].image_bytes,
+              "another size than the index says");
   }
 }
 

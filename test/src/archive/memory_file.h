@@ -16,7 +16,9 @@ class MemoryFile {
   MemoryFile(const MemoryFile &) = delete;
   MemoryFile &operator=(const MemoryFile &) = delete;
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-  [[nodiscard]] bool truncate(size_t bytes) { return ftruncate(fd_, static_cast<off_t>(bytes)) == 0; }
+  [[nodiscard]] bool truncate(size_t bytes) {
+    return ftruncate(fd_, static_cast<off_t>(bytes)) == 0;
+  }
   [[nodiscard]] bool write(const std::vector<unsigned char> &bytes) {
     return truncate(bytes.size()) &&
            pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
