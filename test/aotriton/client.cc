@@ -65,9 +65,8 @@ void dispose(aotriton::LazyTensor<Rank> *self) {
 
 template <int Rank>
 void set_lazy(LazyContext *context, aotriton::LazyTensor<Rank> *to) {
-  to->cookie = context;
-  to->acquire = acquire<Rank>;
-  to->dispose = dispose<Rank>;
+  *to = aotriton::LazyTensor<Rank>{
+      .cookie = context, .acquire = acquire<Rank>, .dispose = dispose<Rank>, .eager = {}};
 }
 
 }  // namespace
