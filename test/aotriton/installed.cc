@@ -29,8 +29,9 @@ TensorView<4> on_device(const std::vector<uint16_t> &values, uint64_t rows) {
 }  // namespace
 
 int main() {
-  if (flydsl_aot_open(nullptr, &handle) != FLYDSL_AOT_OK) {
-    std::printf("%s\n", flydsl_aot_last_error());
+  const hipError_t gpu = aotriton::v2::flash::check_gpu(hipStream_t{});
+  if (gpu != hipSuccess || flydsl_aot_open(nullptr, &handle) != FLYDSL_AOT_OK) {
+    std::printf("check_gpu: %d, %s\n", static_cast<int>(gpu), flydsl_aot_last_error());
     return 1;
   }
   const uint16_t numbers[] = {0x0000, 0x3C00, 0x4000, 0x4200, 0x4400};  // 0, 1, 2, 3, 4
