@@ -239,7 +239,28 @@ class DeviceMemory(unittest.TestCase):
         self.handle.attention_decode(q, keys, keys)
         gc.collect()
         self.assertEqual(len(self.handle.memories), before)
-        self.handle.prefetch("attention_decode", {**fields, "out": self.handle.empty(q.sizes, "bf16")})
+
+    def test_fields_pointers_and_a_workspace_of_the_caller_s(self):
+        rng = np.random.default_rng(4)
+        pool = self.handle.upload(rng.standard_normal((6, 2, 16, 64)), "bf16")
+        q, out = self.handle.upload(rng.standard_normal((2, 4, 1, 64)), "bf16"), self.handle.empty((2, 4, 1, 64), "bf16")
+        lengths, table = self.handle.upload(np.array([40, 17], np.int32)), self.handle.upload(np.array([[5, 0, 2], [1, 4, 0]], np.int32))
+        fields = {name: flydsl_aot.Tensor(array.pointer, array.dtype, array.sizes, array.strides)
+                  for name, array in dict(q=q, k=pool, v=pool, out=out, seqused_k=lengths, block_table=table).items()}
+        fields.update({"scale": 64**-0.5, "mask.left": -1, "mask.right": -1})
+        plan = self.handle.query_fields("attention_decode", fields)
+        self.assertEqual(plan.reason, "")
+        self.handle.prefetch("attention_decode", fields)
+        right = self.handle.attention_decode(q, pool, pool, seqused_k=lengths, block_table=table).out.bits()
+        workspace = self.handle.empty((plan.workspace_bytes,), "bool")
+        self.handle.launch("attention_decode", {**fields, "workspace": workspace.pointer, "workspace_bytes": plan.workspace_bytes})
+        np.testing.assert_array_equal(out.bits(), right)
+        asked = []
+        self.handle.launch("attention_decode", fields, allocate=lambda size: asked.append(size) or (workspace.pointer, workspace))
+        self.assertEqual(asked, [plan.workspace_bytes])
+        with self.assertRaises(flydsl_aot.InvalidArgument) as caught:
+            self.handle.launch("attention_decode", {**fields, "workspace": workspace.pointer, "workspace_bytes": plan.workspace_bytes - 1})
+        self.assertEqual(caught.exception.name, "INVALID_WORKSPACE")
 
 
 if __name__ == "__main__":

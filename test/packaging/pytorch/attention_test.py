@@ -1,6 +1,7 @@
 """scaled_dot_product_attention and attention_varlen, forward and backward, against PyTorch's own in float64 over its options."""
 
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -75,6 +76,18 @@ class Attention(Case):
         self.assertTrue((dq[0, 0, 2] == 0).all() and dk.isfinite().all())
         self.compare(q, k, v, mask, "a row without keys")
         self.assertEqual(aot.scaled_dot_product_attention(q, k[:, :, :0], v[:, :, :0]).abs().sum(), 0)
+
+    def test_few_queries_over_many_keys_are_decoded(self):
+        calls = []
+        with mock.patch.object(aot.runtime, "launch", lambda operator, *rest, original=aot.runtime.launch: calls.append(operator) or original(operator, *rest)):
+            for queries, keys, head_dim, operator in ((1, 520, 64, "decode"), (16, 515, 32, "decode"), (17, 520, 32, "forward"),
+                                                      (1, 40, 32, "forward"), (2, 520, 36, "forward")):
+                calls.clear()
+                q = self.random(2, 4, queries, head_dim)
+                k, v = self.random(2, 2, keys, head_dim), self.random(2, 2, keys, head_dim)
+                self.compare(q, k, v, what=f"{queries} {keys} {head_dim}", enable_gqa=True)
+                self.assertEqual(calls, [f"attention_{operator}", "attention_backward"])
+        self.compare(self.random(1, 2, 4, 64), *(self.random(1, 2, 600, 64) for _ in range(2)), what="causal", is_causal=True)
 
     def test_causal_bias_objects(self):
         q, k, v = (self.random(1, 1, length, 32) for length in (5, 9, 9))

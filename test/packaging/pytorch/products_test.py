@@ -124,6 +124,21 @@ class Products(Case):
             self.assert_norm(out, exact, UNIT[torch.float32] + 2.0**-20, f"{dtype} shuffled")
         self.assert_none_fell_back()
 
+    def test_scaled_grouped_mm(self):
+        (a, a_scale, a_values), (b, b_scale, b_values) = self.quantised(20, 64, "e4m3"), self.quantised(16, 64, "e5m2")
+        experts, scales, values = b.reshape(2, 8, 64).transpose(1, 2), b_scale.reshape(2, 8, 2), b_values.reshape(2, 8, 64)
+        ends = torch.tensor([9, 17], dtype=torch.int32)
+        bias = torch.randn(8)
+        out = aot.scaled_grouped_mm(a, experts, a_scale, MX, scales.reshape(2, 16), MX, offs=ends, bias=bias, output_dtype=torch.float32)
+        exact = torch.cat([a_values[:9] @ values[0].T + bias, a_values[9:17] @ values[1].T + bias, torch.zeros(3, 8)])
+        self.assert_norm(out, exact, 2.0**-20)
+        out = aot.scaled_grouped_mm(a.reshape(2, 10, 64), experts, a_scale.reshape(2, 10, 2), MX, scales, MX)
+        self.assert_norm(out, a_values.reshape(2, 10, 64) @ values.mT, UNIT[torch.bfloat16] + 2.0**-20)
+        self.assert_none_fell_back()
+        with self.assertRaises((RuntimeError, ValueError, NotImplementedError)):
+            aot.scaled_grouped_mm(a, experts, a_scale[:3], MX, scales, MX, offs=ends)
+        self.assertIn("a scale is [3, 2]; [20, 2] is needed", self.reasons[0])
+
     def test_scaled_mm_falls_back(self):
         (a, scale, _) = self.quantised(4, 64, "e4m3")
         for arguments, reason in (((a, a.t(), scale, MX, scale[:3], MX), "a scale is"),

@@ -13,9 +13,9 @@ from __future__ import annotations
 from .attention import attention_varlen, scaled_dot_product_attention
 from .norms import layer_norm, rms_norm
 from .overrides import install, uninstall
-from .products import addmm, bmm, grouped_mm, linear, mm, scaled_mm
+from .products import addmm, bmm, grouped_mm, linear, mm, scaled_grouped_mm, scaled_mm
 from .runtime import emulate
 from .selection import topk
 
 __all__ = ["addmm", "attention_varlen", "bmm", "emulate", "grouped_mm", "install", "layer_norm", "linear", "mm", "rms_norm",
-           "scaled_dot_product_attention", "scaled_mm", "topk", "uninstall"]
+           "scaled_dot_product_attention", "scaled_grouped_mm", "scaled_mm", "topk", "uninstall"]

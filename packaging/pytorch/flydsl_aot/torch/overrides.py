@@ -77,6 +77,15 @@ def _scaled_mm(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swiz
     return reason, lambda: products.scaled_product(self, mat2, scale_a[0], recipe_a[0], scale_b[0], swizzle[0], bias, out_dtype)
 
 
+def _scaled_grouped_mm(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, offs=None, bias=None, out_dtype=None,
+                       contraction_dim=(), use_fast_accum=False) -> _Plan:
+    if len(scale_a) != 1 or len(scale_b) != 1 or len(recipe_a) != 1 or len(recipe_b) != 1 or tuple(contraction_dim):
+        return "several scales for one operand, or contraction_dim", None
+    swizzle = (swizzle_a[0] if swizzle_a else 0, swizzle_b[0] if swizzle_b else 0)
+    reason = products.scaled_grouped_refusal(self, mat2, scale_a[0], recipe_a[0], scale_b[0], recipe_b[0], *swizzle, bias, offs, out_dtype)
+    return reason, lambda: products.scaled_grouped_product(self, mat2, scale_a[0], scale_b[0], bias, offs, out_dtype)
+
+
 # Name for `install` -> (ATen operators and their plans, registered above autograd).
 OPERATORS: Dict[str, Tuple[Sequence[Tuple[str, Callable[..., _Plan]]], bool]] = {
     "scaled_dot_product_attention": ([("scaled_dot_product_attention", _attention)], True),
@@ -88,6 +97,7 @@ OPERATORS: Dict[str, Tuple[Sequence[Tuple[str, Callable[..., _Plan]]], bool]] = 
     "bmm": ([("bmm", _bmm)], False),
     "grouped_mm": ([("_grouped_mm", _grouped_mm)], False),
     "scaled_mm": ([("_scaled_mm_v2", _scaled_mm)], False),
+    "scaled_grouped_mm": ([("_scaled_grouped_mm_v2", _scaled_grouped_mm)], False),
 }
 
 _installed: Dict[Tuple[str, str], List[torch.library.Library]] = {}

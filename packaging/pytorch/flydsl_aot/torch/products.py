@@ -1,9 +1,10 @@
-"""mm, addmm, bmm, linear and grouped_mm with gradients; scaled_mm (include/flydsl_aot/gemm.h, grouped_gemm.h, scaled_gemm.h).
+"""mm, addmm, bmm, linear and grouped_mm with gradients; scaled_mm and scaled_grouped_mm (include/flydsl_aot/gemm.h, grouped_gemm.h, scaled_gemm.h).
 
 Sums are FP32 whatever PyTorch's settings of reduced precision are, and never depend on the order in which work-groups run."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -119,6 +120,21 @@ def _scaled_gemm_fake(a, b, a_scale, b_scale, bias, scale_layout, out_dtype):
     return a.new_empty([a.shape[0], b.shape[1]], dtype=out_dtype)
 
 
+@torch.library.custom_op("flydsl_aot::scaled_grouped_gemm", mutates_args=())
+def scaled_grouped_gemm_op(a: Tensor, b: Tensor, a_scale: Tensor, b_scale: Tensor, offsets: Optional[Tensor], bias: Optional[Tensor],
+                           out_dtype: torch.dtype) -> Tensor:
+    """MXFP8 products of groups with plain scales, as flydsl_aot_grouped_gemm. Rows and columns of no group are 0."""
+    d = _grouped_gemm_fake(a, b, offsets, bias, out_dtype)
+    fields = {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale, "offsets": offsets, "bias": bias, "d": d}
+    runtime.launch("grouped_gemm", fields, ("d",), a.device)
+    return d
+
+
+@scaled_grouped_gemm_op.register_fake
+def _scaled_grouped_gemm_fake(a, b, a_scale, b_scale, offsets, bias, out_dtype):
+    return _grouped_gemm_fake(a, b, offsets, bias, out_dtype)
+
+
 @torch.library.custom_op("flydsl_aot::descaled_gemm", mutates_args=())
 def descaled_gemm_op(a: Tensor, b: Tensor, a_descale: Tensor, b_descale: Tensor, bias: Optional[Tensor],
                      out_dtype: torch.dtype) -> Tensor:
@@ -222,6 +238,11 @@ def grouped_refusal(a: Tensor, b: Tensor, offs: Optional[Tensor], bias: Optional
     """Why grouped_mm falls back; empty if it does not."""
     if a.dtype not in (torch.bfloat16, torch.float16) or b.dtype != a.dtype:
         return f"operands are {a.dtype} and {b.dtype}; both bf16 or both fp16 are supported"
+    return _groups_refusal(a, b, offs, bias, out_dtype)
+
+
+def _groups_refusal(a: Tensor, b: Tensor, offs: Optional[Tensor], bias: Optional[Tensor], out_dtype: Optional[torch.dtype]) -> str:
+    """The same of all but the operands' types."""
     if out_dtype not in (None, *_TYPES):
         return f"out_dtype is {out_dtype}"
     if a.dim() not in (2, 3) or b.dim() not in (2, 3):
@@ -345,3 +366,55 @@ def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Union[Tensor, List[Tensor]]
 
 def _number(member: Any) -> Any:
     return member if isinstance(member, (int, list, tuple)) else member.value
+
+
+def scaled_grouped_refusal(a: Tensor, b: Tensor, scale_a: Any, recipe_a: Any, scale_b: Any, recipe_b: Any, swizzle_a: int, swizzle_b: int,
+                           bias: Optional[Tensor], offs: Optional[Tensor], out_dtype: Optional[torch.dtype]) -> str:
+    """Why scaled_grouped_mm falls back; empty if it does not."""
+    if not isinstance(scale_a, Tensor) or not isinstance(scale_b, Tensor):
+        return "several scales for one operand"
+    if a.dtype not in _FLOAT8 or b.dtype not in _FLOAT8 or recipe_a != _BLOCKS_OF_32 or recipe_b != _BLOCKS_OF_32:
+        return f"operands are {a.dtype} and {b.dtype} of recipes {recipe_a} and {recipe_b}; OCP fp8 by BlockWise1x32 is supported"
+    if swizzle_a != _NO_SWIZZLE or swizzle_b != _NO_SWIZZLE:
+        return f"scales are swizzled as {swizzle_a} and {swizzle_b}; NO_SWIZZLE is supported"
+    if _SCALE8 is None or scale_a.dtype != _SCALE8 or scale_b.dtype != _SCALE8:
+        return f"scales are {scale_a.dtype} and {scale_b.dtype}; e8m0 is needed"
+    reason = _groups_refusal(a, b, offs, bias, out_dtype)
+    if reason:
+        return reason
+    if a.shape[-1] % 32:
+        return f"K is {a.shape[-1]}; a multiple of 32 is needed"
+    for scale, sizes in ((scale_a, _grouped_scale_sizes(a)), (scale_b, _grouped_scale_sizes(b.transpose(-2, -1)))):
+        if list(scale.shape) != sizes and not (scale.is_contiguous() and scale.numel() == math.prod(sizes)):
+            return f"a scale is {list(scale.shape)}; {sizes} is needed"
+    return ""
+
+
+def _grouped_scale_sizes(operand: Tensor) -> List[int]:
+    return [*operand.shape[:-1], operand.shape[-1] // 32]
+
+
+def scaled_grouped_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Optional[Tensor], offs: Optional[Tensor],
+                           out_dtype: Optional[torch.dtype]) -> Tensor:
+    """scaled_grouped_mm of operands that `scaled_grouped_refusal` has nothing against."""
+    left, right = _as_blocks(scale_a, _grouped_scale_sizes(a)), _as_blocks(scale_b, _grouped_scale_sizes(b.transpose(-2, -1)))
+    return scaled_grouped_gemm_op(a, b, left, right, offs, bias, out_dtype or torch.bfloat16)
+
+
+def scaled_grouped_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Union[Tensor, List[Tensor]], scale_recipe_a: Any,
+                      scale_b: Union[Tensor, List[Tensor]], scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
+                      bias: Optional[Tensor] = None, offs: Optional[Tensor] = None, output_dtype: Optional[torch.dtype] = torch.bfloat16,
+                      contraction_dim: Sequence[int] = (), use_fast_accum: bool = False) -> Tensor:
+    """torch.nn.functional.scaled_grouped_mm through flydsl_aot: MXFP8 in all forms of grouped_mm, scales plain: (M, K / 32) of mat_a,
+    (N, K / 32) of mat_b, with the groups' axis first where the operand has one. Not differentiable."""
+    scales = [_single(scale) for scale in (scale_a, scale_b)]
+    recipes = [_number(_single(recipe)) for recipe in (scale_recipe_a, scale_recipe_b)]
+    swizzles = [_number(_single(swizzle)) if swizzle else _NO_SWIZZLE for swizzle in (swizzle_a, swizzle_b)]
+    reason = scaled_grouped_refusal(mat_a, mat_b, scales[0], recipes[0], scales[1], recipes[1], *swizzles, bias, offs, output_dtype)
+    if not reason and tuple(contraction_dim):
+        reason = f"contraction_dim is {tuple(contraction_dim)}"
+    if reason:
+        _fallback("scaled_grouped_mm", reason)
+        return F.scaled_grouped_mm(mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a, swizzle_b, bias, offs,
+                                   output_dtype, contraction_dim, use_fast_accum)
+    return scaled_grouped_product(mat_a, mat_b, scales[0], scales[1], bias, offs, output_dtype)

@@ -113,6 +113,12 @@ def view(tensor: torch.Tensor, pointer: Optional[int] = None) -> native.Tensor:
     return native.Tensor(tensor.data_ptr() if pointer is None else pointer, name, sizes, strides)
 
 
+def would_run(operator: str, fields: Mapping[str, Any], device: torch.device) -> bool:
+    """Whether the library has a kernel for these tensors as they lie in memory."""
+    packed = {name: view(value) if isinstance(value, torch.Tensor) else value for name, value in fields.items()}
+    return handle_for(device).query_fields(operator, packed).status == 0
+
+
 def launch(operator: str, fields: Mapping[str, Any], outputs: Sequence[str], device: torch.device) -> None:
     """Calls an operator with tensors among its fields, on the device's current stream. `outputs` names those that are written. A tensor in
     the place of a number in device memory is that number's."""
