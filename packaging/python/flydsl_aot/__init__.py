@@ -17,8 +17,9 @@ from __future__ import annotations
 from . import _layout, native
 from .arrays import DeviceArray
 from .attention import AttentionGradients, AttentionResult, Mask, causal
+from .core import Candidate, Info, Query, shape
 from .errors import ArchiveError, DeviceError, Error, HostError, InvalidArgument, Unsupported
-from .handle import Candidate, Handle, Info, Query, shape
+from .handle import Handle
 from .native import Tensor
 from .products import GemmResult, Quantised
 from .rows import NormGradients, NormResult, TopK

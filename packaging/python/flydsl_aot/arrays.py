@@ -12,7 +12,7 @@ import numpy as np
 from . import dlpack, dtypes, native
 
 if TYPE_CHECKING:
-    from .handle import Handle
+    from .core import Core
 
 
 def dense_strides(sizes: Sequence[int], dtype: str) -> Tuple[int, ...]:
@@ -27,7 +27,7 @@ def dense_strides(sizes: Sequence[int], dtype: str) -> Tuple[int, ...]:
 class Memory:
     """A block of device memory, freed with its last user."""
 
-    def __init__(self, handle: "Handle", size: int):
+    def __init__(self, handle: "Core", size: int):
         pointer = ctypes.c_void_p()
         native.check(native.library().flydsl_aot_device_malloc(handle.pointer, size, ctypes.byref(pointer)))
         self.pointer = pointer.value or 0
@@ -36,7 +36,7 @@ class Memory:
         handle.memories.add(self)
 
     @staticmethod
-    def _free(handle: "Handle", pointer: int) -> None:
+    def _free(handle: "Core", pointer: int) -> None:
         if pointer and not handle.closed:
             native.library().flydsl_aot_device_free(handle.pointer, pointer)
 
@@ -47,7 +47,7 @@ class DeviceArray:
     `numpy()` copies it to the host. It exports DLPack: of a GPU as a ROCm device, of the emulator as host memory, without a
     copy. Work that was launched on it and has not finished is the reader's to wait for (`Handle.synchronize`); `numpy()` waits."""
 
-    def __init__(self, handle: "Handle", memory: Any, pointer: int, dtype: str, sizes: Sequence[int], strides: Sequence[int]):
+    def __init__(self, handle: "Core", memory: Any, pointer: int, dtype: str, sizes: Sequence[int], strides: Sequence[int]):
         self.handle = handle
         self.memory = memory  # what keeps the memory alive
         self.dtype = dtype
@@ -115,14 +115,14 @@ class DeviceArray:
         return f"DeviceArray({self.dtype}, sizes={self.sizes}, strides={self.strides})"
 
 
-def empty(handle: "Handle", sizes: Sequence[int], dtype: str) -> DeviceArray:
+def empty(handle: "Core", sizes: Sequence[int], dtype: str) -> DeviceArray:
     """A dense array whose contents are undefined."""
     stored = math.prod(sizes) // (2 if dtype == "e2m1x2" else 1)
     memory = Memory(handle, stored * native.dtype_bytes(dtype))
     return DeviceArray(handle, memory, memory.pointer, dtype, sizes, dense_strides(sizes, dtype))
 
 
-def upload(handle: "Handle", array: Any, dtype: Optional[str] = None) -> DeviceArray:
+def upload(handle: "Core", array: Any, dtype: Optional[str] = None) -> DeviceArray:
     """A dense copy of a host array on the device. Without `dtype` in its own type; with it converted, except that unsigned
     integers of that type's size are taken as its bits."""
     array = np.asarray(array)
@@ -141,7 +141,7 @@ def upload(handle: "Handle", array: Any, dtype: Optional[str] = None) -> DeviceA
     return result
 
 
-def to_device(handle: "Handle", value: Any) -> DeviceArray:
+def to_device(handle: "Core", value: Any) -> DeviceArray:
     """`value` as an operand: a DeviceArray as it is; a DLPack producer on the handle's device without a copy; else a copy of a
     host array."""
     if isinstance(value, DeviceArray):
@@ -155,7 +155,7 @@ def to_device(handle: "Handle", value: Any) -> DeviceArray:
     return upload(handle, value)
 
 
-def zeros(handle: "Handle", sizes: Sequence[int], dtype: str) -> DeviceArray:
+def zeros(handle: "Core", sizes: Sequence[int], dtype: str) -> DeviceArray:
     """A dense array of zeros."""
     result = empty(handle, sizes, dtype)
     handle.upload_to(result.pointer, np.zeros(result.memory.bytes, np.uint8))

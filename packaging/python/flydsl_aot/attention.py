@@ -6,6 +6,7 @@ import math
 from typing import Any, Dict, NamedTuple, Optional, Union
 
 from . import _layout, arrays, native
+from .core import Core
 
 
 class Mask(NamedTuple):
@@ -45,11 +46,7 @@ def _mask_fields(mask: Optional[Mask]) -> Dict[str, int]:
     return {"mask.left": left, "mask.right": right, "mask.anchor": native.lookup(_layout.ANCHORS, anchor, "mask.anchor")}
 
 
-def _operands(handle: Any, **values: Any) -> Dict[str, Any]:
-    return {name: None if value is None else arrays.to_device(handle, value) for name, value in values.items()}
-
-
-class AttentionOperators:
+class AttentionOperators(Core):
     """The attention operators of a Handle. Operands are DeviceArrays, NumPy arrays (copied to the device) or DLPack producers."""
 
     def attention_forward(self, q: Any, k: Any, v: Any, *, scale: Optional[float] = None, mask: Optional[Mask] = None,
@@ -69,7 +66,7 @@ class AttentionOperators:
         (B, Hq); sinks (Hq); softcap above 0 caps scores; any size of bias and visible may be 1. descales: fp32, of 8-bit operands.
         out: written where given, else made, in `out_dtype`, q's by default (bf16 for 8-bit q). lse: True to make it, or an array.
         Raises Unsupported (fp32 and fp64 among others), InvalidArgument, DeviceError, ArchiveError."""
-        given = _operands(self, q=q, k=k, v=v, bias=bias, visible=visible, alibi_slopes=alibi_slopes, sinks=sinks,
+        given = self.operands(q=q, k=k, v=v, bias=bias, visible=visible, alibi_slopes=alibi_slopes, sinks=sinks,
                           cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_q=seqused_q, seqused_k=seqused_k,
                           block_table=block_table, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
         query, value = given["q"], given["v"]
@@ -103,7 +100,7 @@ class AttentionOperators:
         lse (B, Hq, Sq), and dout, the gradient of out. dq, dk, dv, dbias, dsinks: True to make one, an array to fill, False for none;
         dbias has bias's sizes (a size of 1 is summed over) and q's dtype, dsinks is fp32.
         Raises as attention_forward."""
-        given = _operands(self, q=q, k=k, v=v, out=out, lse=lse, dout=dout, bias=bias, visible=visible, alibi_slopes=alibi_slopes,
+        given = self.operands(q=q, k=k, v=v, out=out, lse=lse, dout=dout, bias=bias, visible=visible, alibi_slopes=alibi_slopes,
                           sinks=sinks, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_q=seqused_q, seqused_k=seqused_k)
 
         def gradient(wanted: Any, of: Optional[arrays.DeviceArray], dtype: Optional[str] = None) -> Any:
@@ -133,7 +130,7 @@ class AttentionOperators:
         q (B, Hq, Sq, D) bf16 or fp16; k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv) of q's type, e4m3 or e5m2, or with block_table
         (B, blocks of a sequence) pools (blocks, Hkv, block size, D); seqused_k (B) int32: keys in use. Other options as in
         attention_forward. Raises as attention_forward."""
-        given = _operands(self, q=q, k=k, v=v, seqused_k=seqused_k, block_table=block_table, alibi_slopes=alibi_slopes, sinks=sinks,
+        given = self.operands(q=q, k=k, v=v, seqused_k=seqused_k, block_table=block_table, alibi_slopes=alibi_slopes, sinks=sinks,
                           k_descale=k_descale, v_descale=v_descale)
         query = given["q"]
         if out is None:

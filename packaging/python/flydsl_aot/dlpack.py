@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .arrays import DeviceArray
-    from .handle import Handle
+    from .core import Core
 
 HOST, CUDA, ROCM = 1, 2, 10
 _NAME = b"dltensor"
@@ -118,7 +118,7 @@ def _describe(tensor: _Tensor) -> Tuple[str, Tuple[int, ...], Tuple[int, ...], i
     return _NAMES[key], sizes, strides, (tensor.data or 0) + tensor.byte_offset
 
 
-def borrow(handle: "Handle", value: Any) -> "DeviceArray":
+def borrow(handle: "Core", value: Any) -> "DeviceArray":
     """An array over a producer's device memory, kept alive with it."""
     from .arrays import DeviceArray
 
@@ -130,7 +130,7 @@ def borrow(handle: "Handle", value: Any) -> "DeviceArray":
     return DeviceArray(handle, owner, pointer, dtype, sizes, strides)
 
 
-def upload(handle: "Handle", value: Any) -> "DeviceArray":
+def upload(handle: "Core", value: Any) -> "DeviceArray":
     """A dense copy of a producer's host memory."""
     from . import arrays, dtypes
 
@@ -140,7 +140,7 @@ def upload(handle: "Handle", value: Any) -> "DeviceArray":
     if 0 in sizes:
         return arrays.empty(handle, sizes, dtype)
     span = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
-    memory = (ctypes.c_char * (span * kind.itemsize)).from_address(pointer)
-    view = np.lib.stride_tricks.as_strided(np.frombuffer(memory, kind), sizes, [stride * kind.itemsize for stride in strides])
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * (span * kind.itemsize)).from_address(pointer))
+    view = np.lib.stride_tricks.as_strided(memory.view(kind), sizes, [stride * kind.itemsize for stride in strides])
     stored = np.ascontiguousarray(view)
     return arrays.upload(handle, stored, None if dtype in dtypes.NATIVE else dtype)

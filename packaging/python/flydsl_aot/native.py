@@ -7,7 +7,7 @@ import functools
 import os
 import pathlib
 import struct
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from . import _layout
 from .errors import error_of
@@ -184,7 +184,7 @@ _DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1
                 "e2m1x2": 1, "int32": 4, "int64": 8, "bool": 1}
 
 
-def lookup(table: Mapping[str, int], value: Optional[str], what: str) -> int:
+def lookup(table: Mapping[str, int], value: str, what: str) -> int:
     """The number of a name; ValueError lists the names there are."""
     if value not in table:
         raise ValueError(f"{what} is {value!r}; it may be {', '.join(repr(name) for name in table)}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple, Optional, Tuple, Union
 
 from . import _layout, arrays, native
+from .core import Core
 
 
 class GemmResult(NamedTuple):
@@ -21,10 +22,6 @@ class Quantised(NamedTuple):
     scale: arrays.DeviceArray
 
 
-def _operands(handle: Any, **values: Any) -> Dict[str, Any]:
-    return {name: None if value is None else arrays.to_device(handle, value) for name, value in values.items()}
-
-
 def _product_sizes(a: arrays.DeviceArray, b: arrays.DeviceArray) -> Tuple[int, ...]:
     batches = [operand.sizes[0] for operand in (a, b) if len(operand.sizes) == 3]
     batch = [max(batches) if 0 not in batches else 0] if batches else []
@@ -35,7 +32,7 @@ def _sixteen_bits(dtype: str, wanted: Optional[str]) -> str:
     return wanted or (dtype if dtype in ("fp32", "fp16", "bf16") else "bf16")
 
 
-class ProductOperators:
+class ProductOperators(Core):
     """The product operators of a Handle. Operands are DeviceArrays, NumPy arrays (copied to the device) or DLPack producers; sizes are
     the mathematical ones, a transposed operand is `array.T`."""
 
@@ -49,8 +46,8 @@ class ProductOperators:
         (batch, N), bias_m (M) or (batch, M). activation: "none", "relu", "gelu" (erf), "gelu_tanh", "silu". descales: fp32, one number
         or one a row of a, column of b. out: written where given, else made in `out_dtype`, a's by default (bf16 for 8-bit a).
         Raises Unsupported, InvalidArgument, DeviceError, ArchiveError."""
-        given = _operands(self, a=a, b=b, c=c, a_descale=a_descale, b_descale=b_descale, d_scale=d_scale)
-        epilogue = _operands(self, bias_n=bias_n, bias_m=bias_m, residual=residual)
+        given = self.operands(a=a, b=b, c=c, a_descale=a_descale, b_descale=b_descale, d_scale=d_scale)
+        epilogue = self.operands(bias_n=bias_n, bias_m=bias_m, residual=residual)
         sizes = _product_sizes(given["a"], given["b"])
         if out is None:
             out = self.empty(sizes, _sixteen_bits(given["a"].dtype, out_dtype))
@@ -70,7 +67,7 @@ class ProductOperators:
         a (M, K) and b (G, K, N): groups of rows; a (G, M, K) and b (K, N): of columns; both of rank 2: along K, d (G, M, N); both of
         rank 3: none, without offsets. bf16 or fp16; e4m3 or e5m2 with a_scale and b_scale (MXFP8). bias (N) or (G, N). Rows and
         columns of no group keep what `out` has: of one made here, 0. Raises as gemm."""
-        given = _operands(self, a=a, b=b, offsets=offsets, bias=bias, a_scale=a_scale, b_scale=b_scale)
+        given = self.operands(a=a, b=b, offsets=offsets, bias=bias, a_scale=a_scale, b_scale=b_scale)
         left, right = given["a"], given["b"]
         if out is None:
             sizes: Tuple[int, ...] = (left.sizes[-2], right.sizes[-1])
@@ -89,7 +86,7 @@ class ProductOperators:
         a (M, K), b (K, N), alone or batched: e4m3, e5m2, or both e2m1x2 packed along K (b is usually `array.T` of one stored (N, K)).
         a_scale (M, K / 32), b_scale (N, K / 32): e8m0, or as scale_layout "shuffled-32-8" has them. bias (N). K a multiple of 32.
         out_dtype: fp32, fp16 or bf16. Raises as gemm."""
-        given = _operands(self, a=a, a_scale=a_scale, b=b, b_scale=b_scale, bias=bias)
+        given = self.operands(a=a, a_scale=a_scale, b=b, b_scale=b_scale, bias=bias)
         if out is None:
             out = self.empty(_product_sizes(given["a"], given["b"]), out_dtype)
         layout = native.lookup(_layout.SCALE_LAYOUTS, scale_layout, "scale_layout")

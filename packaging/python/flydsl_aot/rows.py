@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, NamedTuple, Optional, Union
 
 from . import arrays
+from .core import Core
 
 RMS_NORM_EPS = 1.1920929e-07  # PyTorch's where none is given
 LAYER_NORM_EPS = 1e-5
@@ -35,11 +36,7 @@ class TopK(NamedTuple):
     indices: arrays.DeviceArray
 
 
-def _operands(handle: Any, **values: Any) -> Dict[str, Any]:
-    return {name: None if value is None else arrays.to_device(handle, value) for name, value in values.items()}
-
-
-class RowOperators:
+class RowOperators(Core):
     """The row operators of a Handle. Operands are DeviceArrays, NumPy arrays (copied to the device) or DLPack producers."""
 
     def rms_norm(self, x: Any, weight: Any = None, *, eps: float = RMS_NORM_EPS, weight_offset: float = 0.0, residual: Any = None,
@@ -48,14 +45,14 @@ class RowOperators:
         """Root-mean-square norm of rows: x (M, N) or (M0, M1, N), fp32, fp16 or bf16; weight (N) of any of these. With residual (as x)
         x + residual is what is normalised, and returned as sum. out_dtype "e4m3" or "e5m2" quantises, with out_scale fp32 (one a row)
         or, scale_dtype "e8m0", one for each 32 elements. Raises Unsupported, InvalidArgument, DeviceError, ArchiveError."""
-        given = _operands(self, x=x, weight=weight, residual=residual)
+        given = self.operands(x=x, weight=weight, residual=residual)
         return self._norm("rms_norm", given, eps, weight_offset, rstd, out, out_dtype, scale_dtype, stream)
 
     def layer_norm(self, x: Any, weight: Any = None, bias: Any = None, *, eps: float = LAYER_NORM_EPS, weight_offset: float = 0.0,
                    residual: Any = None, rstd: bool = False, out: Any = None, out_dtype: Optional[str] = None,
                    scale_dtype: str = "fp32", stream: int = 0) -> NormResult:
         """Layer norm of rows; as rms_norm, with bias (N). `rstd` asks for rstd and mean."""
-        given = _operands(self, x=x, weight=weight, bias=bias, residual=residual)
+        given = self.operands(x=x, weight=weight, bias=bias, residual=residual)
         return self._norm("layer_norm", given, eps, weight_offset, rstd, out, out_dtype, scale_dtype, stream)
 
     def _norm(self, operator: str, given: Dict[str, Any], eps: float, weight_offset: float, rstd: bool, out: Any,
@@ -81,7 +78,7 @@ class RowOperators:
         """Gradients of rms_norm: x what it normalised (its sum, with a residual), its rstd (M), dout as x; dsum, the gradient that reaches
         sum from elsewhere, is added to dx. dx: True, False or an array; dweight too, or the name of a type (x's by default).
         Raises as rms_norm."""
-        given = _operands(self, x=x, rstd=rstd, dout=dout, weight=weight, dsum=dsum)
+        given = self.operands(x=x, rstd=rstd, dout=dout, weight=weight, dsum=dsum)
         fields = {**given, "weight_offset": weight_offset, "dx": self._gradient(dx, given["x"].sizes, given["x"].dtype),
                   "dweight": self._gradient(dweight, given["x"].sizes[-1:], given["x"].dtype)}
         self.launch("rms_norm_backward", fields, stream)
@@ -91,7 +88,7 @@ class RowOperators:
                             dsum: Any = None, dx: Union[bool, Any] = True, dweight: Union[bool, str, Any] = True,
                             dbias: Union[bool, str, Any] = True, stream: int = 0) -> NormGradients:
         """Gradients of layer_norm; as rms_norm_backward, with mean (M) and dbias."""
-        given = _operands(self, x=x, mean=mean, rstd=rstd, dout=dout, weight=weight, dsum=dsum)
+        given = self.operands(x=x, mean=mean, rstd=rstd, dout=dout, weight=weight, dsum=dsum)
         columns = given["x"].sizes[-1:]
         fields = {**given, "weight_offset": weight_offset, "dx": self._gradient(dx, given["x"].sizes, given["x"].dtype),
                   "dweight": self._gradient(dweight, columns, given["x"].dtype), "dbias": self._gradient(dbias, columns, given["x"].dtype)}
