@@ -57,22 +57,19 @@ void write_workspace(std::FILE *file) {
     fields(MEMBER) std::fprintf(file, "    }),\n");                    \
   }
 
-#define TENSOR_FIELDS(FIELD) \
-  FIELD(, data) FIELD(, dtype) FIELD(, rank) FIELD(, sizes) FIELD(, strides)
-#define OPEN_FIELDS(FIELD)                                                                \
-  FIELD(, device)                                                                         \
-  FIELD(, device_library) FIELD(, arch) FIELD(, archive_path) FIELD(, max_loaded_kernels) \
-      FIELD(, force_kernel) FIELD(, backends)
-#define INFO_FIELDS(FIELD)                                                                        \
-  FIELD(, device)                                                                                 \
-  FIELD(, device_library) FIELD(, device_name) FIELD(, arch) FIELD(, target_id)                   \
-      FIELD(, archive_path) FIELD(, runtime_version) FIELD(, compute_units) FIELD(, kernel_count) \
-          FIELD(, device_count)
+// clang-format off
+#define TENSOR_FIELDS(FIELD) FIELD(, data) FIELD(, dtype) FIELD(, rank) FIELD(, sizes) FIELD(, strides)
+#define OPEN_FIELDS(FIELD) \
+  FIELD(, device) FIELD(, device_library) FIELD(, arch) FIELD(, archive_path) FIELD(, max_loaded_kernels) \
+  FIELD(, jit) FIELD(, force_kernel) FIELD(, backends)
+#define INFO_FIELDS(FIELD) \
+  FIELD(, device) FIELD(, device_library) FIELD(, device_name) FIELD(, arch) FIELD(, target_id) \
+  FIELD(, archive_path) FIELD(, runtime_version) FIELD(, compute_units) FIELD(, kernel_count) FIELD(, device_count)
 #define QUERY_FIELDS(FIELD) \
   FIELD(, status) FIELD(, workspace_bytes) FIELD(, kernel) FIELD(, backend) FIELD(, reason)
 #define CANDIDATE_FIELDS(FIELD) \
-  FIELD(, taken)                \
-  FIELD(, kernel) FIELD(, backend) FIELD(, reason) FIELD(, fits) FIELD(, main) FIELD(, problem)
+  FIELD(, taken) FIELD(, kernel) FIELD(, backend) FIELD(, reason) FIELD(, fits) FIELD(, main) FIELD(, problem)
+// clang-format on
 
 #define NUMBER(name, value) std::fprintf(file, "    \"%s\": %d,\n", name, static_cast<int>(value));
 
@@ -111,6 +108,10 @@ void write(std::FILE *file) {
   NUMBER("hip", FLYDSL_AOT_DEVICE_HIP)
   NUMBER("emulator", FLYDSL_AOT_DEVICE_EMULATOR)
   NUMBER("none", FLYDSL_AOT_DEVICE_NONE)
+  std::fprintf(file, "}\n\nJIT = {\n");
+  NUMBER("default", FLYDSL_AOT_JIT_DEFAULT)
+  NUMBER("off", FLYDSL_AOT_JIT_OFF)
+  NUMBER("on", FLYDSL_AOT_JIT_ON)
   std::fprintf(file, "}\n\nANCHORS = {\n");
   NUMBER("none", FLYDSL_AOT_ANCHOR_NONE)
   NUMBER("top-left", FLYDSL_AOT_ANCHOR_TOP_LEFT)

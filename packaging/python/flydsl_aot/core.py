@@ -32,7 +32,7 @@ class Info(NamedTuple):
 
 class Query(NamedTuple):
     """Answer of a query: `status` is 0 if the call would run, then `kernel` and `backend` name what runs and `workspace_bytes`
-    says how much device memory it needs; else `reason` says why not."""
+    says how much device memory it needs; else `reason` says why not (with status 0: that the kernel would be compiled)."""
 
     status: int
     name: str
@@ -58,12 +58,12 @@ class Core:
     """An opened library without its typed operators (handle.Handle has those too, and says what the arguments are)."""
 
     def __init__(self, device: Optional[str] = None, *, arch: Optional[str] = None, archive_path: Optional[str] = None,
-                 device_library: Optional[str] = None, max_loaded_kernels: int = 0, force_kernel: Optional[str] = None,
-                 backends: Optional[str] = None):
+                 device_library: Optional[str] = None, max_loaded_kernels: int = 0, jit: Optional[str] = None,
+                 force_kernel: Optional[str] = None, backends: Optional[str] = None):
         kind = native.lookup(_layout.DEVICES, device or "default", "device")
         options, _kept = native.filled("open_options", {
             "device": kind, "device_library": device_library, "arch": arch, "archive_path": archive_path,
-            "max_loaded_kernels": max_loaded_kernels, "force_kernel": force_kernel, "backends": backends})
+            "max_loaded_kernels": max_loaded_kernels, "jit": native.lookup(_layout.JIT, jit or "default", "jit"), "force_kernel": force_kernel, "backends": backends})
         pointer = ctypes.c_void_p()
         self.closed = True
         native.check(native.library().flydsl_aot_open(options, ctypes.byref(pointer)))

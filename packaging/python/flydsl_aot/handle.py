@@ -12,6 +12,7 @@ class Handle(AttentionOperators, ProductOperators, RowOperators):
 
     device: "hip", "emulator", "none" (queries only, for `arch`) or None: the environment's FLYDSL_AOT_DEVICE, else "hip".
     arch: e.g. "gfx950"; required with "none". archive_path: a .fda file or a folder of them; default FLYDSL_AOT_ARCHIVE_PATH,
-    else beside the library. device_library: the runtime to open. max_loaded_kernels: 0 is no limit. force_kernel, backends: names
-    with commas. Raises ArchiveError, DeviceError, Unsupported (no archive for the device), InvalidArgument, or OSError where the
+    else beside the library. device_library: the runtime to open. max_loaded_kernels: 0 is no limit. jit: "on" or "off", whether
+    kernels that the archive lacks may be compiled (library.h); default FLYDSL_AOT_JIT, else off. force_kernel, backends: names with
+    commas. Raises ArchiveError, DeviceError, Unsupported (no archive for the device), InvalidArgument, or OSError where the
     library itself is not there."""

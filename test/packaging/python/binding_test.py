@@ -106,6 +106,13 @@ class Queries(unittest.TestCase):
         self.assertEqual(answer.name, "UNSUPPORTED_DTYPE")
         self.assertIn("fp32", answer.reason)
 
+    def test_may_compile_what_the_archive_lacks(self):
+        operand = SHAPE((1, 1, 4, 640), "bf16")
+        fields = {**attention(), "q": operand, "k": operand, "v": operand, "out": operand}
+        answers = {jit: flydsl_aot.open(device="none", arch="gfx950", jit=jit).query_fields("attention_forward", fields).name for jit in ("on", "off")}
+        self.assertEqual(answers["off"], "UNSUPPORTED_HEAD_DIM")
+        self.assertIn(answers["on"], ("OK", "COMPILER_NOT_FOUND"))
+
     def test_explains_every_candidate(self):
         candidates = self.handle.explain("attention_forward", attention())
         self.assertEqual([c.taken for c in candidates].count(True), 1)

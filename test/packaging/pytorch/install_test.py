@@ -1,6 +1,7 @@
 """install(): PyTorch's own functions on the library, and back."""
 
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -129,6 +130,10 @@ class Install(Case):
     def test_refuses_what_it_cannot_do(self):
         self.assertEqual(aot.install(device="cuda"), [])  # no ROCm here
         self.assertIn("nothing is overridden: this PyTorch is not built for ROCm", self.reasons[-1])
+        with mock.patch.dict(aot.overrides.OPERATORS, {"later": ([("of_a_later_pytorch", aot.overrides._mm)], False)}):
+            self.assertEqual(self.installed("later", "mm"), ["mm"])
+        self.assertIn("later is not overridden", self.reasons[-1])
+        aot.uninstall(device="cpu")
         aot.emulate(False)
         self.assertEqual(aot.install(device="cpu"), [])
         with self.assertRaisesRegex(ValueError, "operators has 'conv'; it may have scaled_dot_product_attention"):

@@ -126,7 +126,7 @@ def _register(name: str, plan: Callable[..., _Plan], dispatch_key: str) -> torch
 
 def install(operators: Optional[Sequence[str]] = None, device: str = "cuda") -> List[str]:
     """Overrides ATen's operators on ROCm devices (`device` "cuda", PyTorch's name for them) and returns the names of those that are
-    overridden now. operators: some of OPERATORS, by default all. With device "cpu" CPU tensors take the emulator, for tests; that needs
+    overridden now (without those that this PyTorch lacks; the log names them). operators: some of OPERATORS, by default all. With device "cpu" CPU tensors take the emulator, for tests; that needs
     `emulate()`. Where the device is none that can be used nothing is installed, the reason is logged, and the result is empty."""
     names = list(OPERATORS) if operators is None else list(operators)
     for name in names:
@@ -151,7 +151,10 @@ def install(operators: Optional[Sequence[str]] = None, device: str = "cuda") -> 
             continue
         plans, above_autograd = OPERATORS[name]
         keys = [f"Autograd{backend}", backend] if above_autograd else [backend]
-        _installed[name, device] = [_register(operator, plan, key) for operator, plan in plans for key in keys]
+        try:
+            _installed[name, device] = [_register(operator, plan, key) for operator, plan in plans for key in keys]
+        except RuntimeError as reason:  # this PyTorch has no such operator, or no kernel of it to fall back to
+            runtime.log.warning("flydsl_aot.torch.install: %s is not overridden: %s", name, reason)
     return [name for name, where in _installed if where == device]
 
 
