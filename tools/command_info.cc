@@ -1,10 +1,12 @@
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/library_handle.h"
+#include "tools/subprocess.h"
 
 namespace flydsl::tools {
 namespace {
@@ -22,12 +24,23 @@ void print_kernels(const char *archive_path) {
   }
 }
 
+// Installed beside the command (packaging/CMakeLists.txt); not there in a build folder.
+void print_licences() {
+  std::error_code none;
+  const std::filesystem::path others =
+      program_folder().parent_path() / "share/doc/flydsl_aot/THIRD_PARTY.txt";
+  std::printf("licence    MIT");
+  if (std::filesystem::exists(others, none)) std::printf("; what is linked in: %s", others.c_str());
+  std::printf("\n");
+}
+
 }  // namespace
 
 void command_info(const OpenArguments &arguments) {
   const uint32_t version = flydsl_aot_version();
   std::printf("library    flydsl_aot %" PRIu32 ".%" PRIu32 ".%" PRIu32 "\n", version / 10000,
               version / 100 % 100, version % 100);
+  print_licences();
   LibraryHandle library;
   flydsl_aot_status status = library.try_open(arguments);
   if (arguments.device.empty() &&

@@ -31,7 +31,7 @@ function(pack name)
 endfunction()
 
 set(made)
-set(installed runtime development tools python)
+set(installed runtime development link tools python)
 foreach(arch IN LISTS CPACK_FLYDSL_AOT_ARCHS)
   pack(${CPACK_FLYDSL_AOT_STEM}-${arch} ${installed} archive_${arch})
   if(IS_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY}/aotriton)

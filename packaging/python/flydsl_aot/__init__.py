@@ -33,6 +33,14 @@ def library_path() -> str:
     return native.library()._name
 
 
+def prefix() -> str:
+    """The folder with the library's lib and include, for CMAKE_PREFIX_PATH; OSError where the library is not part of a package."""
+    for path in native.prefixes():
+        if (path / "include" / "flydsl_aot").is_dir():
+            return str(path)
+    raise OSError("the headers are not beside this package")
+
+
 __all__ = ["ArchiveError", "AttentionGradients", "AttentionResult", "Candidate", "DeviceArray", "DeviceError", "Error", "GemmResult",
            "Handle", "HostError", "Info", "InvalidArgument", "Mask", "NormGradients", "NormResult", "Quantised", "Query", "Tensor",
-           "TopK", "Unsupported", "causal", "library_path", "open", "shape"]
+           "TopK", "Unsupported", "causal", "library_path", "open", "prefix", "shape"]

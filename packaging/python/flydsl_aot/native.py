@@ -33,9 +33,13 @@ def _places() -> Sequence[str]:
     named = os.environ.get("FLYDSL_AOT_LIBRARY")
     if named:
         return [named]
+    return [str(path / "lib" / _SONAME) for path in prefixes() if (path / "lib" / _SONAME).exists()] + [_SONAME]
+
+
+def prefixes() -> Sequence[pathlib.Path]:
+    """Where bin, lib and include may lie: in the package (a wheel), or two folders above it (a tarball)."""
     package = pathlib.Path(__file__).resolve().parent
-    beside = [package / "lib" / _SONAME, package.parent.parent / "lib" / _SONAME]
-    return [str(path) for path in beside if path.exists()] + [_SONAME]
+    return [package, package.parent.parent]
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,4 +1,4 @@
-# Sourced by tarball.sh and wheel.sh: options, and the build in build-package/ that both pack.
+# Sourced by tarball.sh and wheel.sh: their options; leaves the project's root as folder, and CMake's definitions in $defines.
 #   --archs LIST     architectures, with commas (default gfx950)
 #   --archives DIR   take flydsl_aot.<arch>.fda from there, made from these sources elsewhere, instead of compiling the kernels
 #   --out DIR        where the packages go (default dist/)
@@ -25,6 +25,7 @@ done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 [ -z "$archives" ] || archives=$(cd "$archives" && pwd)
+case "$archives" in *" "*) echo "error: --archives $archives: a path without spaces, please" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/.."
 
 packaging/install_packages.sh
@@ -32,12 +33,9 @@ packaging/install_packages.sh
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}"
 export SOURCE_DATE_EPOCH
 
-set -- "-DFLYDSL_AOT_ARCHS=$(echo "$archs" | tr , ';')"
+defines="$defines -DFLYDSL_AOT_TESTS=OFF -DCMAKE_INSTALL_LIBDIR=lib -DFLYDSL_AOT_ARCHS=$(echo "$archs" | tr , ';')"
 if [ -n "$archives" ]; then
-  set -- "$@" -DFLYDSL_AOT_KERNELS=OFF "-DFLYDSL_AOT_ARCHIVES_DIR=$archives"
+  defines="$defines -DFLYDSL_AOT_KERNELS=OFF -DFLYDSL_AOT_ARCHIVES_DIR=$archives"
 else
-  set -- "$@" -DFLYDSL_AOT_KERNELS=ON -DFLYDSL_AOT_ARCHIVES_DIR=
+  defines="$defines -DFLYDSL_AOT_KERNELS=ON -DFLYDSL_AOT_ARCHIVES_DIR="
 fi
-# shellcheck disable=SC2086  # words without spaces
-cmake --preset package "$@" $defines
-cmake --build --preset package
