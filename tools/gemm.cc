@@ -61,7 +61,8 @@ class GemmProblem final : public GemmCalls {
     add(epilogue.bias_n.rank > 0, "bias_n");
     add(epilogue.activation != 0, "activation");
     add(epilogue.residual.rank > 0, "residual");
-    add(epilogue.aux.rank > 0, "aux");
+    add(epilogue.aux.rank > 0 && epilogue.gradient == 0, "aux");
+    add(epilogue.gradient != 0, "gradient");
     return names.empty() ? "none" : names;
   }
 };
@@ -83,6 +84,8 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
   binder.bind("b", &params.b, 2, 3, "K, N, or batch, K, N");
   binder.bind("c", &params.c, 2, 3, "M, N, or batch, M, N");
   binder.bind("residual", &params.epilogue.residual, 2, 3, "M, N, or batch, M, N");
+  binder.bind("z", &params.epilogue.aux, 2, 3, "M, N, or batch, M, N");
+  params.epilogue.gradient = params.epilogue.aux.rank != 0;
   binder.bind("bias_n", &params.epilogue.bias_n, 1, 2, "N, or batch, N");
   binder.bind("bias_m", &params.epilogue.bias_m, 1, 2, "M, or batch, M");
   binder.bind("a_descale", &params.a_descale, 1, 2, "1 or M, or batch, 1 or M");
@@ -108,8 +111,24 @@ std::unique_ptr<Problem> bind(const HostArrays &inputs, const std::vector<std::s
     problem->outputs.push_back({name, tensor, shape});
   };
   add("d", &params.d, dtype_setting("d_dtype", settings, wide));
-  if (std::find(outputs.begin(), outputs.end(), "aux") != outputs.end())
+  if (params.epilogue.gradient == 0 &&
+      std::find(outputs.begin(), outputs.end(), "aux") != outputs.end())
     add("aux", &params.epilogue.aux, dtype_setting("aux_dtype", settings, wide));
+  const size_t last = shape.size() - 1;
+  const struct {
+    const char *name;
+    flydsl_aot_tensor *tensor;
+    int64_t size;
+  } sums[] = {{"d_sum_m", &params.d_sum_m, shape[last - 1]},
+              {"d_sum_n", &params.d_sum_n, shape[last]},
+              {"a_sum_m", &params.a_sum_m, shape[last - 1]},
+              {"b_sum_n", &params.b_sum_n, shape[last]}};
+  for (const auto &[name, tensor, size] : sums) {
+    if (std::find(outputs.begin(), outputs.end(), name) == outputs.end()) continue;
+    *tensor = flydsl_aot_tensor{nullptr, dtype_setting("sum_dtype", settings, FLYDSL_AOT_FP32), 1,
+                                {size}, {1}};
+    problem->outputs.push_back({name, tensor, {size}});
+  }
 
   used.push_back(std::string("dtype = ") + flydsl_aot_dtype_name(dtype));
   params.alpha = number_of(settings, "alpha", 1, used);
@@ -138,6 +157,10 @@ const Operator &gemm_operator() {
         true, "b_dtype"},
        {"c", "(M, N) or (batch, M, N)", false, "c_dtype"},
        {"residual", "(M, N) or (batch, M, N), added after the activation", false, "c_dtype"},
+       {"z",
+        "(M, N) or (batch, M, N), a forward call's aux: the activation's derivative there is a factor "
+        "instead of the activation",
+        false, "aux_dtype"},
        {"bias_n", "(N) or (batch, N)", false, "bias_dtype"},
        {"bias_m", "(M) or (batch, M)", false, "bias_dtype"},
        {"a_descale", "(1), (M), (batch, 1) or (batch, M), float32: what 8-bit a is multiplied by",
@@ -147,7 +170,11 @@ const Operator &gemm_operator() {
        {"d_scale", "(1), float32: what 8-bit d is multiplied by before it is rounded", false,
         nullptr, Content::kFactors}},
       {{"d", "(M, N) or (batch, M, N)", true},
-       {"aux", "as d: the sum before the activation", false}},
+       {"aux", "as d: the sum before the activation", false},
+       {"d_sum_m", "(M): sums of d over its columns and batches", false},
+       {"d_sum_n", "(N): the same over its rows, the gradient of a bias where d is a gradient", false},
+       {"a_sum_m", "(M): sums of a over K and its batches", false},
+       {"b_sum_n", "(N): the same of b", false}},
       {{"dtype",
         "bf16 (default of shapes) | fp16 | fp32 | e4m3 | e5m2: what uint16 and uint8 arrays hold, "
         "and what shapes stand for"},
@@ -155,7 +182,8 @@ const Operator &gemm_operator() {
        {"c_dtype", "the same for c and residual; default dtype"},
        {"bias_dtype", "the same for biases; default fp32"},
        {"d_dtype", "type of d; default a's, or bf16 if that has 8 bits"},
-       {"aux_dtype", "bf16 | fp16 | fp32; default a's, or bf16 if that has 8 bits"},
+       {"aux_dtype", "bf16 | fp16 | fp32: of aux and z; default a's, or bf16 if that has 8 bits"},
+       {"sum_dtype", "fp32 (default) | bf16 | fp16: of sums"},
        {"transpose_a", "no (default) | yes: a's file has its axes (K, M)"},
        {"transpose_b", "no (default) | yes: b's file has its axes (N, K)"},
        {"alpha", "number; default 1"},

@@ -9,8 +9,23 @@ namespace {
 
 constexpr module::KernargContract kContract = {FLYDSL_AOT_GEMM_KERNARG_LAYOUT_ID, sizeof(Kernarg)};
 
-Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
+Status launch_products(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   return launch_parts_of_k<Plan>(handle, problem, kContract, "flydsl_aot_gemm_query", stream);
+}
+
+Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
+  if (problem.sums_wanted == 0) return launch_products(handle, problem, stream);
+  // Loaded before anything is launched: a refused call has launched nothing.
+  Launch sums(handle);
+  FLYDSL_RETURN_IF_ERROR(sums.begin(problem.sums_key, kContract, stream));
+  std::array<Kernarg, kMostSums> kernargs;
+  std::array<LinearTiles, kMostSums> grids;
+  for (size_t i = 0; i < problem.sums_wanted; ++i)
+    FLYDSL_RETURN_IF_ERROR(set_sum(problem.sums[i], sums.entry(), &kernargs[i], &grids[i]));
+  if (problem.products) FLYDSL_RETURN_IF_ERROR(launch_products(handle, problem, stream));
+  for (size_t i = 0; i < problem.sums_wanted; ++i)
+    FLYDSL_RETURN_IF_ERROR(sums.run(grids[i], &kernargs[i], sizeof kernargs[i]));
+  return {};
 }
 
 // ---- the entry points
@@ -27,11 +42,29 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
 
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
-  return query_parts_of_k<Problem, Plan>(handle, caller, prepare, result);
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  if (problem.sums_wanted > 0) {
+    const archive::TargetId *target = nullptr;
+    uint32_t entry = 0;
+    FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+    FLYDSL_RETURN_IF_ERROR(choose(handle, problem.sums_key, *target, &entry));
+    describe_kernel(handle, entry, result);
+  }
+  return problem.products ? query_parts_of_k<Problem, Plan>(handle, caller, prepare, result)
+                          : Status();
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
-  return prefetch_parts_of_k<Problem, Plan>(handle, caller, prepare, kContract);
+  Params params;
+  Problem problem;
+  FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+  FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
+  if (problem.sums_wanted > 0)
+    FLYDSL_RETURN_IF_ERROR(prefetch(handle, problem.sums_key, kContract));
+  return problem.products ? prefetch_parts_of_k<Problem, Plan>(handle, caller, prepare, kContract)
+                          : Status();
 }
 
 }  // namespace

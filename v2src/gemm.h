@@ -1,6 +1,8 @@
 // The parts of gemm: check -> describe -> plan -> kernel arguments. Selection and launch are gemm.cc, as for every operator.
 #pragma once
 
+#include <array>
+
 #include "flydsl_aot/gemm.h"
 #include "flydsl_aot_generated/gemm_kernarg.h"
 #include "src/archive/reader.h"
@@ -29,16 +31,28 @@ struct Vector {
   int64_t stride_batch, stride;
 };
 
+// Sums of `matrix` over its columns, of `count` matrices of a batch together or of each; its rows are what there is a sum for.
+constexpr size_t kMostSums = 4;
+struct Sum {
+  Matrix matrix;
+  Vector to;
+  int64_t rows, columns, batches, count;
+};
+
 // A checked problem as the kernels see it. One whose D has contiguous columns is transposed, A and B exchanged: so D's
 // rows are contiguous wherever its rows or columns are.
 struct Problem {
   const Params *params;
-  bool empty;  // no element of D
+  bool empty;     // nothing to launch
+  bool products;  // some element of D
   int64_t m, n, k, batches;
   Matrix a, b, c, d, residual, aux;
   Vector bias_m, bias_n, a_descale, b_descale;
   uint32_t compute_units;
-  select::Problem key, second_pass_key;
+  select::Problem key, second_pass_key;  // of the products
+  select::Problem sums_key;
+  std::array<Sum, kMostSums> sums;
+  size_t sums_wanted;
 };
 Problem describe(const Params &params, uint32_t compute_units);
 
@@ -46,20 +60,28 @@ Problem describe(const Params &params, uint32_t compute_units);
 struct Plan {
   int64_t row_tiles, column_tiles;
   int64_t splits, split_k;   // parts of K
+  // Tiles that are not in parts, and those after them; both 0 where all or none are.
+  int64_t whole_tiles, part_tiles;
+  int64_t tile_rows, tile_columns;
+  int64_t items;             // tiles, each as often as it has parts
   uint64_t workspace_bytes;  // of their sums
   int64_t second_pass_blocks;
   LinearTiles grid;
 };
 Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan);
 
-// A model of the time that tiles of this size take, in clocks, with the best number of parts of K. For comparison only.
+// A model of the time that tiles of this size take, in clocks, with the best number of parts of K: of all tiles, or of those that
+// are left when every compute unit has had equally many. For comparison only. `go_on`: work-groups have one tile after the other.
 struct Cost {
   double clocks;
+  double work;  // the same without memory
   int64_t splits;
+  int64_t whole_tiles;
 };
-Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns);
+Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, bool go_on);
 
 Kernarg kernarg_of(const Problem &problem, const Plan &plan);
+Status set_sum(const Sum &sum, const archive::Entry &entry, Kernarg *kernarg, LinearTiles *grid);
 // Changes them for the second pass, and says how it is launched.
 Status set_second_pass(const Plan &plan, const archive::Entry &entry, Kernarg *kernarg,
                        LinearTiles *grid);

@@ -1,4 +1,6 @@
 // Which gemm problems are refused, and with what message. The rules are those of include/flydsl_aot/gemm.h.
+#include <array>
+
 #include "v2src/attention_check.h"
 #include "v2src/gemm.h"
 #include "v2src/matrix_check.h"
@@ -19,6 +21,16 @@ constexpr int64_t kLeastTile = 64;
 
 struct Operands {
   Operand a, b, c, d, residual, aux, bias_m, bias_n, a_descale, b_descale, d_scale;
+  Operand d_sum_m, d_sum_n, a_sum_m, b_sum_n;
+
+  // Outputs beside d and aux, and what they are sums of.
+  struct Sum {
+    const Operand &sum, &of;
+    bool of_rows;  // one for each row of it
+  };
+  std::array<Sum, kMostSums> sums() const {
+    return {Sum{d_sum_m, d, true}, {d_sum_n, d, false}, {a_sum_m, a, true}, {b_sum_n, b, false}};
+  }
 };
 
 Operands operands_of(const Params &params) {
@@ -38,7 +50,11 @@ Operands operands_of(const Params &params) {
           vector("epilogue.bias_n", params.epilogue.bias_n, kColumnAxes),
           vector("a_descale", params.a_descale, kRowAxes),
           vector("b_descale", params.b_descale, kColumnAxes),
-          {"d_scale", &params.d_scale, kOneAxis}};
+          {"d_scale", &params.d_scale, kOneAxis},
+          vector("d_sum_m", params.d_sum_m, kRowAxes),
+          vector("d_sum_n", params.d_sum_n, kColumnAxes),
+          vector("a_sum_m", params.a_sum_m, kRowAxes),
+          vector("b_sum_n", params.b_sum_n, kColumnAxes)};
 }
 
 bool present(const Operand &operand) {
@@ -62,6 +78,14 @@ Status check_dtypes(const Params &params, const Operands &all) {
   for (const Operand *operand : {&all.residual, &all.aux, &all.bias_m, &all.bias_n})
     if (present(*operand))
       FLYDSL_RETURN_IF_ERROR(check_element_dtype(*operand, ElementKinds::kWide));
+  for (const auto &[sum, of, of_rows] : all.sums()) {
+    if (!present(sum)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_element_dtype(sum, ElementKinds::kWide));
+    if (is_8bit(of.tensor->dtype))
+      return error(FLYDSL_AOT_UNSUPPORTED_DTYPE,
+                   "%s is given, but %s is %s; sums are of fp32, fp16 or bf16", sum.name, of.name,
+                   flydsl_aot_dtype_name(of.tensor->dtype));
+  }
   const struct {
     const Operand &scale, &of;
   } scales[] = {{all.a_descale, all.a}, {all.b_descale, all.b}, {all.d_scale, all.d}};
@@ -99,7 +123,8 @@ Status check_shapes(const Params &params, const Operands &all) {
   FLYDSL_RETURN_IF_ERROR(check_matrix(all.b, operand, false));
   if (reads_c(params)) FLYDSL_RETURN_IF_ERROR(check_matrix(all.c, shape, false));
   if (present(all.residual)) FLYDSL_RETURN_IF_ERROR(check_matrix(all.residual, shape, false));
-  if (present(all.aux)) FLYDSL_RETURN_IF_ERROR(check_matrix(all.aux, shape, true));
+  if (present(all.aux))
+    FLYDSL_RETURN_IF_ERROR(check_matrix(all.aux, shape, params.epilogue.gradient == 0));
   const struct {
     const Operand &operand;
     int64_t size;
@@ -110,6 +135,14 @@ Status check_shapes(const Params &params, const Operands &all) {
                  {all.b_descale, shape.columns, true}};
   for (const auto &[vector, size, or_one] : vectors)
     if (present(vector)) FLYDSL_RETURN_IF_ERROR(check_vector(vector, size, shape, or_one));
+  for (const auto &[sum, of, of_rows] : all.sums()) {
+    if (!present(sum)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_vector(sum, of_rows ? shape.rows : shape.columns, shape, false));
+    if (sum.tensor->rank == 2 && sum.tensor->sizes[0] != shape.batches)
+      return error(FLYDSL_AOT_INVALID_SHAPE, "%s has batch = %lld; it must be %lld, as an output",
+                   sum.name, static_cast<long long>(sum.tensor->sizes[0]),
+                   static_cast<long long>(shape.batches));
+  }
   if (present(all.d_scale)) {
     FLYDSL_RETURN_IF_ERROR(check_shape(all.d_scale, 1));
     if (params.d_scale.sizes[0] != 1)
@@ -117,6 +150,20 @@ Status check_shapes(const Params &params, const Operands &all) {
                    static_cast<long long>(params.d_scale.sizes[0]));
   }
   return {};
+}
+
+Status check_gradient(const flydsl_aot_epilogue &epilogue) {
+  if (epilogue.gradient == 0) return {};
+  if (epilogue.gradient != 1)
+    return error(FLYDSL_AOT_INVALID_ARGUMENT, "epilogue.gradient is %d; it must be 0 or 1",
+                 epilogue.gradient);
+  if (epilogue.activation == FLYDSL_AOT_ACTIVATION_NONE)
+    return error(FLYDSL_AOT_INVALID_ARGUMENT,
+                 "epilogue.gradient is 1, but epilogue.activation is NONE (0); it is the activation "
+                 "whose derivative is taken");
+  if (epilogue.aux.rank != 0) return {};
+  return error(FLYDSL_AOT_INVALID_SHAPE,
+               "epilogue.aux is absent (rank 0), but epilogue.gradient is 1, which reads it");
 }
 
 Status check_limits(const Params &params) {
@@ -154,22 +201,44 @@ Status check_overlaps(const Operand &output, std::initializer_list<const Operand
   return {};
 }
 
+// They share memory with nothing.
+Status check_sums(const Operands &all, std::initializer_list<const Operand *> inputs,
+                  const Operand &written_aux) {
+  const auto sums = all.sums();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Operand &sum = sums[i].sum;
+    if (!present(sum)) continue;
+    FLYDSL_RETURN_IF_ERROR(check_overlaps(sum, inputs, {}));
+    FLYDSL_RETURN_IF_ERROR(check_no_overlap(sum, all.d));
+    if (present(written_aux)) FLYDSL_RETURN_IF_ERROR(check_no_overlap(sum, written_aux));
+    for (size_t j = 0; j < i; ++j)
+      if (present(sums[j].sum)) FLYDSL_RETURN_IF_ERROR(check_no_overlap(sum, sums[j].sum));
+  }
+  return {};
+}
+
 Status check_memory(const Params &params, const Operands &all, bool query) {
-  for (const Operand *output : {&all.d, &all.aux})
-    if (present(*output)) FLYDSL_RETURN_IF_ERROR(check_output_memory(*output, query));
-  // C that is not read is none of the inputs.
+  // C that is not read is none of the inputs, and the auxiliary matrix is one or an output.
   static constexpr flydsl_aot_tensor kAbsent{};
+  const bool reads_aux = params.epilogue.gradient != 0;
   const Operand c{"c", reads_c(params) ? &params.c : &kAbsent, all.c.axes};
+  const Operand read_aux{all.aux.name, reads_aux ? all.aux.tensor : &kAbsent, all.aux.axes};
+  const Operand written_aux{all.aux.name, reads_aux ? &kAbsent : all.aux.tensor, all.aux.axes};
+  for (const Operand *output : {&all.d, &written_aux})
+    if (present(*output)) FLYDSL_RETURN_IF_ERROR(check_output_memory(*output, query));
   const std::initializer_list<const Operand *> inputs = {
-      &all.a,         &all.b,         &c,          &all.residual, &all.bias_m, &all.bias_n,
-      &all.a_descale, &all.b_descale, &all.d_scale};
+      &all.a,      &all.b,         &c,             &all.residual, &read_aux, &all.bias_m,
+      &all.bias_n, &all.a_descale, &all.b_descale, &all.d_scale};
   for (const Operand *input : inputs)
     if (present(*input)) FLYDSL_RETURN_IF_ERROR(check_input_memory(*input, query));
+  for (const auto &[sum, of, of_rows] : all.sums())
+    if (present(sum)) FLYDSL_RETURN_IF_ERROR(check_output_memory(sum, query));
   if (query) return {};
-  FLYDSL_RETURN_IF_ERROR(check_overlaps(all.d, inputs, {&c, &all.residual}));
-  if (!present(all.aux)) return {};
-  FLYDSL_RETURN_IF_ERROR(check_overlaps(all.aux, inputs, {&c}));
-  return check_no_overlap(all.aux, all.d);
+  FLYDSL_RETURN_IF_ERROR(check_sums(all, inputs, written_aux));
+  FLYDSL_RETURN_IF_ERROR(check_overlaps(all.d, inputs, {&c, &all.residual, &read_aux}));
+  if (!present(written_aux)) return {};
+  FLYDSL_RETURN_IF_ERROR(check_overlaps(written_aux, inputs, {&c}));
+  return check_no_overlap(written_aux, all.d);
 }
 
 }  // namespace
@@ -184,8 +253,8 @@ Status check(const Params &params, bool query) {
                  static_cast<double>(params.beta));
   }
   FLYDSL_RETURN_IF_ERROR(check_reserved("reserved", params.reserved));
-  FLYDSL_RETURN_IF_ERROR(check_reserved("epilogue.reserved", params.epilogue.reserved));
   FLYDSL_RETURN_IF_ERROR(check_activation(params.epilogue.activation));
+  FLYDSL_RETURN_IF_ERROR(check_gradient(params.epilogue));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_limits(params));

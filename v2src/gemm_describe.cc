@@ -15,15 +15,17 @@ namespace {
 // Of an MI350X; for queries without a device.
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
 
+constexpr uint64_t kSecondPass = 1, kSums = 2;  // PASSES of codegen/describe/gemm/keys.py
 constexpr uint32_t kAnyTile = ~uint32_t{0};  // in the key of tuning rows: all ones
 
 struct FastTile {
   flydsl_aot_dtype a_dtype, b_dtype;
   uint32_t layout, number;
   int64_t rows, columns;
+  bool goes_on;  // a work-group has one after the other
 };
-#define FLYDSL_AOT_TILE(a_dtype, b_dtype, layout, number, rows, columns) \
-  FastTile{a_dtype, b_dtype, layout, number, rows, columns},
+#define FLYDSL_AOT_TILE(a_dtype, b_dtype, layout, number, rows, columns, goes_on) \
+  FastTile{a_dtype, b_dtype, layout, number, rows, columns, goes_on},
 // The last one stands for the end, so that there is at least one.
 constexpr FastTile kFastTiles[] = {FLYDSL_AOT_GEMM_FAST_TILES(FLYDSL_AOT_TILE) FastTile{}};
 #undef FLYDSL_AOT_TILE
@@ -75,7 +77,7 @@ void set_keys(Problem *problem) {
     any->seq_k = static_cast<uint64_t>(problem->k);
     any->parallel = static_cast<uint64_t>(problem->n * problem->batches);
   }
-  problem->second_pass_key.functional_key = flydsl_aot_gemm_key(0, 0, 0, 0, 1);
+  problem->second_pass_key.functional_key = flydsl_aot_gemm_key(0, 0, 0, 0, kSecondPass);
   problem->second_pass_key.main = false;
 
   const auto key_of = [](flydsl_aot_dtype of_a, flydsl_aot_dtype of_b, uint32_t tile,
@@ -89,13 +91,13 @@ void set_keys(Problem *problem) {
   const int layout_b = layout_of(problem->b.stride_column, problem->b.stride_row, problem->n,
                                  problem->k, element_bytes);
   struct Choice {
-    double clocks;
+    double clocks, work;
     int64_t row_tiles, area;
     uint64_t key;
-    // Of those that wait for memory alike the one that reads B the least often, and then the least of LDS.
+    // Of those that wait for memory alike the one that reads B the least often, then the one that has the least to do.
     bool operator<(const Choice &other) const {
-      return std::tie(clocks, row_tiles, area) <
-             std::tie(other.clocks, other.row_tiles, other.area);
+      return std::tie(clocks, row_tiles, work, area) <
+             std::tie(other.clocks, other.row_tiles, other.work, other.area);
     }
   };
   std::array<Choice, std::size(kFastTiles)> choices;
@@ -106,9 +108,9 @@ void set_keys(Problem *problem) {
     for (const FastTile &tile : kFastTiles) {
       if (tile.rows == 0 || tile.a_dtype != a || tile.b_dtype != b || tile.layout != layout)
         continue;
-      choices[count++] = {cost_of(*problem, tile.rows, tile.columns).clocks,
-                          (problem->m + tile.rows - 1) / tile.rows, tile.rows * tile.columns,
-                          key_of(a, b, tile.number, layout)};
+      const Cost cost = cost_of(*problem, tile.rows, tile.columns, tile.goes_on);
+      choices[count++] = {cost.clocks, cost.work, (problem->m + tile.rows - 1) / tile.rows,
+                          tile.rows * tile.columns, key_of(a, b, tile.number, layout)};
     }
   }
   std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count));
@@ -121,13 +123,44 @@ void set_keys(Problem *problem) {
     key.fallback_keys[i] = i + 1 < count ? choices[i + 1].key : general;
 }
 
+// Of the rows of `tensor`, or with `of_columns` of its columns, if the caller asks for them and there are some.
+void add_sum(const flydsl_aot_tensor &tensor, bool of_columns, const flydsl_aot_tensor &to,
+             Problem *problem) {
+  if (!present(to) || empty(to)) return;
+  const int rows = tensor.rank - 2;
+  Sum &sum = problem->sums[problem->sums_wanted++];
+  sum.matrix = of_columns ? transposed(matrix_of(tensor)) : matrix_of(tensor);
+  sum.to = vector_of(to);
+  sum.rows = tensor.sizes[rows + of_columns];
+  sum.columns = tensor.sizes[rows + !of_columns];
+  sum.batches = to.rank == 2 ? to.sizes[0] : 1;
+  sum.count = to.rank == 2 || rows == 0 ? 1 : tensor.sizes[0];
+}
+
+void describe_sums(const Params &params, Problem *problem) {
+  add_sum(params.d, false, params.d_sum_m, problem);
+  add_sum(params.d, true, params.d_sum_n, problem);
+  add_sum(params.a, false, params.a_sum_m, problem);
+  add_sum(params.b, true, params.b_sum_n, problem);
+  select::Problem &key = problem->sums_key;
+  key.op = kName;
+  key.functional_key = flydsl_aot_gemm_key(0, 0, 0, 0, kSums);
+  key.main = false;
+}
+
 }  // namespace
 
 Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
   problem.params = &params;
-  problem.empty = empty(params.d);
-  if (problem.empty) return problem;
+  describe_sums(params, &problem);
+  problem.products = !empty(params.d);
+  problem.empty = !problem.products && problem.sums_wanted == 0;
+  if (!problem.products) {
+    problem.key = problem.sums_key;
+    problem.key.main = true;
+    return problem;
+  }
   problem.compute_units = compute_units ? compute_units : kComputeUnitsWithoutDevice;
   problem.m = params.d.sizes[params.d.rank - 2];
   problem.n = params.d.sizes[params.d.rank - 1];

@@ -54,6 +54,7 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   to.alpha = params.alpha;
   to.beta = params.beta;
   to.activation = static_cast<uint32_t>(params.epilogue.activation);
+  to.gradient = static_cast<uint32_t>(params.epilogue.gradient);
   to.m = static_cast<int32_t>(m);
   to.n = static_cast<int32_t>(n);
   to.k = static_cast<int32_t>(k);
@@ -62,10 +63,31 @@ Kernarg kernarg_of(const Problem &problem, const Plan &plan) {
   to.column_tiles = static_cast<uint32_t>(plan.column_tiles);
   to.splits = static_cast<uint32_t>(plan.splits);
   to.split_k = static_cast<int32_t>(plan.split_k);
-  to.tiles =
-      static_cast<uint32_t>(plan.row_tiles * plan.column_tiles * plan.splits * problem.batches);
+  to.whole_tiles = static_cast<uint32_t>(plan.whole_tiles);
+  to.part_tiles = static_cast<uint32_t>(plan.part_tiles);
+  to.tile_rows = static_cast<uint32_t>(plan.tile_rows);
+  to.tile_columns = static_cast<uint32_t>(plan.tile_columns);
+  to.tiles = static_cast<uint32_t>(plan.items);
   to.grid_x = plan.grid.grid_x;
   return to;
+}
+
+Status set_sum(const Sum &sum, const archive::Entry &entry, Kernarg *kernarg, LinearTiles *grid) {
+  FLYDSL_RETURN_IF_ERROR(linear_tiles(sum.rows, sum.batches, 1, entry.tile[0], grid));
+  Kernarg to{};
+  set_matrix(sum.matrix, sum.rows, sum.columns, &to.a, &to.a_stride_b, &to.a_stride_m,
+             &to.a_stride_k, &to.a_dtype);
+  set_vector(sum.to, &to.d, &to.d_stride_b, &to.d_stride_m);
+  to.d_dtype = dtype_of(*sum.to.tensor);
+  to.m = static_cast<int32_t>(sum.rows);
+  to.k = static_cast<int32_t>(sum.columns);
+  to.batches = static_cast<uint32_t>(sum.batches);
+  to.splits = static_cast<uint32_t>(sum.count);
+  to.row_tiles = grid->row_tiles;
+  to.tiles = grid->row_tiles * to.batches;
+  to.grid_x = grid->grid_x;
+  *kernarg = to;
+  return {};
 }
 
 }  // namespace flydsl::gemm

@@ -24,7 +24,7 @@ double products_a_clock(flydsl_aot_dtype dtype) {
 double share_of_tile(int64_t rows, int64_t columns) {
   const double needed = 128.0 * static_cast<double>(rows + columns) /
                         (static_cast<double>(rows) * static_cast<double>(columns));
-  return 1.0 / (1.0 + 0.12 * std::max(needed - 1.0, 0.0));
+  return 1.0 / (1.0 + 0.15 * std::max(needed - 1.0, 0.0));
 }
 // Instances for few rows, of which several work-groups share a compute unit and wait for memory.
 bool few_rows(int64_t tile_columns) {
@@ -36,67 +36,112 @@ int64_t groups_of_unit(int64_t tile_rows, int64_t tile_columns) {
 }
 // So much longer than half of two takes one of those alone.
 constexpr double kAlone = 1.4;
+constexpr double kLeastRounds = 1.25;  // of few rows: with fewer work-groups than that too little is under way
 constexpr double kCacheBytes = 64;     // a compute unit and clock, out of its XCD's cache
 constexpr double kMemoryBytes = 2300;  // all of them: 70 % of 8 TB/s
 constexpr double kTileClocks = 4000;   // start and end of a tile
-constexpr double kPassClocks = 12000;  // of a second kernel
+constexpr double kFirstTile = 14000;   // of the first one: cold code, and nothing under way
+constexpr double kFewRows = 4000, kFewTile = 2000;  // the same of instances for few rows
+constexpr double kShareOfFew = 0.8;    // of kCacheBytes, that those get
+constexpr double kPassClocks = 6000;   // of a second kernel
 
-double clocks_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, int64_t splits) {
+// Tiles of one size, of which `whole` are not in parts and the others in `splits` parts of K each.
+struct Shares {
+  int64_t rows, columns, tiles, whole, splits;
+};
+
+// Rounds of work-groups that have one of `items` each, in the time of one that has a compute unit for itself.
+double rounds_of(const Shares &of, int64_t items, int64_t units) {
+  if (items == 0) return 0;
+  const int64_t groups = groups_of_unit(of.rows, of.columns);
+  if (few_rows(of.columns))
+    return std::max(kLeastRounds, static_cast<double>(items) / static_cast<double>(units));
+  if (items <= units) return groups > 1 ? kAlone : 1.0;
+  return static_cast<double>(divided_up(items, units * groups) * groups);
+}
+
+uint64_t bytes_of_sums(const Problem &problem, const Shares &of) {
+  if (of.whole == 0) return bytes_of_parts(problem, of.splits);
+  return static_cast<uint64_t>(of.tiles - of.whole) * static_cast<uint64_t>(of.splits) *
+         static_cast<uint64_t>(of.rows * of.columns) * sizeof(float);
+}
+
+Cost clocks_of(const Problem &problem, const Shares &of) {
   const double bytes = static_cast<double>(flydsl_aot_dtype_bytes(problem.a.tensor->dtype));
-  const double part = static_cast<double>(part_of_k(problem.k, splits, kGranule));
-  const double area = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
-  const int64_t tiles = divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) *
-                        problem.batches * splits;
-  const bool few = few_rows(tile_columns);
+  const double k = static_cast<double>(problem.k);
+  const double part = static_cast<double>(part_of_k(problem.k, of.splits, kGranule));
+  const double area = static_cast<double>(of.rows) * static_cast<double>(of.columns);
+  const int64_t items = (of.tiles - of.whole) * of.splits;
+  const bool few = few_rows(of.columns);
   const int64_t units = problem.compute_units;
-  const int64_t groups = groups_of_unit(tile_rows, tile_columns);
-  const double rounds = few ? std::max(1.0, static_cast<double>(tiles) / static_cast<double>(units))
-                        : tiles <= units
-                            ? (groups > 1 ? kAlone : 1.0)
-                            : static_cast<double>(divided_up(tiles, units * groups) * groups);
-  const double clocks_of_k = std::max(
-      area / products_a_clock(problem.a.tensor->dtype) / share_of_tile(tile_rows, tile_columns),
-      static_cast<double>(tile_rows + tile_columns) * bytes / kCacheBytes);
+  const double clocks_of_k =
+      std::max(area / products_a_clock(problem.a.tensor->dtype) / share_of_tile(of.rows, of.columns),
+               static_cast<double>(of.rows + of.columns) * bytes / kCacheBytes);
   const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double batches = static_cast<double>(problem.batches);
-  const double memory =
-      batches * (m + n) * static_cast<double>(problem.k) * bytes / kMemoryBytes *
-      // fewer compute units than all cannot ask for so much
-      std::max(1.0, static_cast<double>(problem.compute_units) / static_cast<double>(tiles) / 2);
-  const double work = rounds * (part * clocks_of_k + (few ? 0 : kTileClocks));
+  const double memory = batches * (m + n) * k * bytes / kMemoryBytes *
+                        // fewer compute units than all cannot ask for so much
+                        std::max(1.0, static_cast<double>(units) /
+                                          static_cast<double>(of.whole + items) / 2);
+  const double around = few ? kFewTile : kTileClocks;
+  const double work = (rounds_of(of, of.whole, units) * (k * clocks_of_k + around) +
+                       rounds_of(of, items, units) * (part * clocks_of_k + around)) /
+                      (few ? kShareOfFew : 1.0);
   // With few work-groups on a compute unit neither hides the other completely.
-  double clocks = (few ? std::max(work, memory) : std::hypot(work, memory)) + kTileClocks;
-  if (splits > 1)
-    clocks += kPassClocks + 2 * static_cast<double>(bytes_of_parts(problem, splits)) / kMemoryBytes;
-  return clocks;
+  double clocks = few ? std::max(work, memory) + kFewRows : std::hypot(work, memory) + kFirstTile;
+  if (of.splits > 1)
+    clocks += kPassClocks + static_cast<double>(bytes_of_sums(problem, of)) / kMemoryBytes;
+  return {clocks, work, of.splits, of.whole};
+}
+
+// Whether K divides into so many parts, none of them too short or too many.
+bool divides(const Problem &problem, int64_t splits) {
+  return divided_up(problem.k, part_of_k(problem.k, splits, kGranule)) == splits;
 }
 
 }  // namespace
 
-Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns) {
-  Cost best = {clocks_of(problem, tile_rows, tile_columns, 1), 1};
-  const int64_t tiles =
-      divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) * problem.batches;
-  if (tiles >= int64_t{problem.compute_units} * 2) return best;
-  for (int64_t splits = 2; splits <= std::min(kMostParts, problem.k / kLeastPart); ++splits) {
-    // Parts may be so long that fewer of them are enough.
-    if (divided_up(problem.k, part_of_k(problem.k, splits, kGranule)) != splits) continue;
-    if (bytes_of_parts(problem, splits) > kMostWorkspaceBytes) break;
-    const double clocks = clocks_of(problem, tile_rows, tile_columns, splits);
-    if (clocks < best.clocks) best = {clocks, splits};
-  }
+Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, bool go_on) {
+  Shares of{tile_rows, tile_columns, 0, 0, 1};
+  of.tiles = divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) * problem.batches;
+  Cost best = clocks_of(problem, of);
+  const auto try_parts = [&] {
+    for (of.splits = 2; of.splits <= std::min(kMostParts, problem.k / kLeastPart); ++of.splits) {
+      if (!divides(problem, of.splits)) continue;
+      if (bytes_of_sums(problem, of) > kMostWorkspaceBytes) break;
+      const Cost cost = clocks_of(problem, of);
+      if (cost.clocks < best.clocks) best = cost;
+    }
+  };
+  if (of.tiles < int64_t{problem.compute_units} * 2) try_parts();
+  const int64_t round = int64_t{problem.compute_units} * groups_of_unit(tile_rows, tile_columns);
+  of.whole = of.tiles / round * round;
+  if (go_on && of.whole > 0 && of.whole < of.tiles) try_parts();
   return best;
 }
 
 Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan) {
   plan->row_tiles = divided_up(problem.m, entry.tile[0]);
   plan->column_tiles = divided_up(problem.n, entry.tile[1]);
-  plan->splits = cost_of(problem, entry.tile[0], entry.tile[1]).splits;
+  plan->tile_rows = entry.tile[0];
+  plan->tile_columns = entry.tile[1];
+  const int64_t tiles = plan->row_tiles * plan->column_tiles * problem.batches;
+  const Cost cost = cost_of(problem, plan->tile_rows, plan->tile_columns, entry.tile[2] != 0);
+  plan->splits = cost.splits;
   plan->split_k = part_of_k(problem.k, plan->splits, kGranule);
-  plan->workspace_bytes = bytes_of_parts(problem, plan->splits);
-  plan->second_pass_blocks = plan->splits == 1 ? 0 : blocks_of(problem);
-  FLYDSL_RETURN_IF_ERROR(linear_tiles(plan->row_tiles * plan->column_tiles,
-                                      problem.batches * plan->splits, 1, 1, &plan->grid));
+  plan->whole_tiles = cost.whole_tiles;
+  plan->part_tiles = cost.whole_tiles == 0 ? 0 : tiles - cost.whole_tiles;
+  plan->items = cost.whole_tiles + (tiles - cost.whole_tiles) * cost.splits;
+  plan->workspace_bytes = bytes_of_sums(
+      problem, {plan->tile_rows, plan->tile_columns, tiles, cost.whole_tiles, cost.splits});
+  if (plan->splits == 1)
+    plan->second_pass_blocks = 0;
+  else if (plan->whole_tiles == 0)
+    plan->second_pass_blocks = blocks_of(problem);
+  else
+    plan->second_pass_blocks =
+        plan->part_tiles * plan->tile_rows * plan->tile_columns / kElementsOfBlock;
+  FLYDSL_RETURN_IF_ERROR(linear_tiles(plan->items, 1, 1, 1, &plan->grid));
   if (entry.tile[2] == 0) return {};
   plan->grid.grid_x = std::min(plan->grid.grid_x, problem.compute_units * entry.tile[2]);
   plan->grid.grid_y = 1;  // each work-group has several tiles

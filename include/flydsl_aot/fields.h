@@ -48,7 +48,9 @@
   FIELD(f32, alpha) FIELD(f32, beta) FIELD(tensor, a) FIELD(tensor, b) FIELD(tensor, c) \
   FIELD(tensor, d) FIELD(tensor, a_descale) FIELD(tensor, b_descale) FIELD(tensor, d_scale) \
   FIELD(tensor, epilogue.bias_n) FIELD(tensor, epilogue.bias_m) FIELD(i32, epilogue.activation) \
-  FIELD(tensor, epilogue.residual) FIELD(tensor, epilogue.aux)
+  FIELD(i32, epilogue.gradient) \
+  FIELD(tensor, epilogue.residual) FIELD(tensor, epilogue.aux) FIELD(tensor, d_sum_m) \
+  FIELD(tensor, d_sum_n) FIELD(tensor, a_sum_m) FIELD(tensor, b_sum_n)
 
 #define FLYDSL_AOT_GROUPED_GEMM_FIELDS(FIELD) \
   FIELD(i32, scale_layout) FIELD(tensor, a) FIELD(tensor, a_scale) FIELD(tensor, b) \

@@ -7,7 +7,16 @@
  *   aux[i,j] = z[i,j]
  *   d[i,j] = d_scale * (activation(z[i,j]) + residual[i,j])
  *
- * where what is absent is 1 as a factor and 0 as a term. op(A) and op(B) of BLAS are strides: sizes are always the mathematical
+ * or, with epilogue.gradient, for the way back through a layer, whose forward call wrote aux,
+ *
+ *   d[i,j] = d_scale * (activation'(aux[i,j]) * z[i,j] + residual[i,j])
+ *
+ * where what is absent is 1 as a factor and 0 as a term. Beside them, each if it is given, sums of elements as they are stored:
+ * gradients of biases, where d is the gradient of a layer's sum z, or a or b in the product that is the gradient of its weight:
+ *
+ *   d_sum_n[j] = sum_i d[i,j]    d_sum_m[i] = sum_j d[i,j]    a_sum_m[i] = sum_k a[i,k]    b_sum_n[j] = sum_k b[k,j]
+ *
+ * op(A) and op(B) of BLAS are strides: sizes are always the mathematical
  * ones, in the order above, so a transposed operand, row-major or column-major ones, leading dimensions and batch strides need no
  * flags. A stored row-major as (M, K) has strides {lda, 1}; B stored as (N, K), the weight of a linear layer, has sizes {K, N} and
  * strides {1, ldb}.
@@ -22,15 +31,17 @@
  *   z is computed to within
  *     e = 2^-23 min(K, 8 sqrt K) P, and where anything but p enters z: + 2^-21 (P + |beta c| + |bias_m| + |bias_n|)
  *   and an output d to within u |d| + |d_scale| (1.13 e + 2^-20 (|activation(z)| + |residual|)), 1 for 1.13 and 0 for 2^-20 where
- *   the activation is none and residual and d_scale are absent. (The first term of e is twice the usual bound of a sum of K
+ *   the activation is none and residual and d_scale are absent; with a gradient |z| in place of |activation(z)|. (The first term of e is twice the usual bound of a sum of K
  *   products in FP32 in any order, or its growth for rounding errors of random sign; 1.13 is the steepest slope of GELU.)
+ *   Sums of L elements x are computed to within u |sum| + 2^-23 min(L, 8 sqrt L) sum|x|.
  * - Deterministic: no sum depends on the order in which work-groups run. Equal inputs, sizes, dtypes, strides, alignments and
  *   compute units give equal bits.
  *
+ * Derivatives: that of RELU at 0 is 0; at infinities they are their limits, 0 and 1.
  * NaN and infinities: as in IEEE arithmetic on the elements above. A NaN in row i of A makes row i of D NaN, one in column j of B
  * column j; 0 times infinity is NaN; relu(NaN) is NaN. Memory outside the sizes never matters.
- * beta = 0: C is not read, and may be absent. alpha = 0, as in BLAS: A and B are not read. K = 0: p is 0. M, N or the batch 0:
- * success without a launch.
+ * beta = 0: C is not read, and may be absent. alpha = 0, as in BLAS: A and B are not read, but for their sums. K = 0: p is 0. M, N or
+ * the batch 0: success without a launch, but for sums of nothing, which are 0.
  *
  * Sources: the BLAS Technical Forum standard, GEMM; the epilogues of cuBLASLt and hipBLASLt; Hendrycks and Gimpel 2016, GELU. */
 #ifndef FLYDSL_AOT_GEMM_H
@@ -60,12 +71,12 @@ typedef struct flydsl_aot_epilogue {
   flydsl_aot_tensor
       bias_m; /* optional: (M) or (batch, M), one value for each row; dtypes as bias_n */
   flydsl_aot_activation activation;
-  int32_t reserved; /* must be 0 */
+  int32_t gradient; /* 1: the activation's derivative at aux, an input then, is a factor of z; else 0 */
   flydsl_aot_tensor
       residual; /* optional: (M, N) or (batch, M, N), added after the activation; fp32, fp16 or bf16 */
   flydsl_aot_tensor
       aux; /* optional output: (M, N), or (batch, M, N) as d; z, which the backward pass of the activation needs; fp32,
-              fp16 or bf16 */
+              fp16 or bf16. With gradient 1 an input, (M, N) or (batch, M, N), and not optional */
 } flydsl_aot_epilogue;
 
 /* Zero-initialise, set struct_size = sizeof(flydsl_aot_gemm_params). */
@@ -90,14 +101,18 @@ typedef struct flydsl_aot_gemm_params {
       workspace; /* device memory, 16-byte aligned, as large as the query says (NULL where it says 0); its contents do not
                     matter and are undefined afterwards. Calls that may run at the same time need one each */
   uint64_t workspace_bytes;
+  /* Optional outputs: (M) or (N), over all matrices of the batch, too, or (batch, M), (batch, N), for each; fp32, fp16 or bf16, as the
+   * matrix must be. */
+  flydsl_aot_tensor d_sum_m, d_sum_n, a_sum_m, b_sum_n;
 } flydsl_aot_gemm_params;
 /* d is batched when a or b is; any other operand of rank one less is the same for all batches, as one whose batch stride is 0 or
  * whose batch size is 1 is. Any strides, in elements, 0 among them where an operand is only read; d and aux may not overlap
- * themselves, each other or an input, except that c may be exactly d or exactly aux (pointer, dtype, sizes and strides) and
- * residual exactly d. Every operand is aligned to its element size; no more is required, but fast instances need an a and b with one
+ * themselves, each other or an input, except that c may be exactly d or exactly aux (pointer, dtype, sizes and strides),
+ * residual exactly d, and aux that is an input exactly d; sums overlap nothing. Every operand is aligned to its element size; no more is required, but fast instances need an a and b with one
  * stride of 1, and 16-byte aligned otherwise.
  * Refused: fp64, FNUZ forms, e8m0, e2m1 and integers (UNSUPPORTED_DTYPE; scales of blocks along K are scaled_gemm's); a and b
- * whose dtypes differ (INVALID_DTYPE); a descale for a dtype of 16 or 32 bits (INVALID_ARGUMENT); alpha or beta that is not
+ * whose dtypes differ (INVALID_DTYPE); sums of e4m3 or e5m2 matrices (UNSUPPORTED_DTYPE); a descale for a dtype of 16 or 32 bits, a gradient without an activation (INVALID_ARGUMENT) or
+ * without aux (INVALID_SHAPE); alpha or beta that is not
  * finite (INVALID_SCALE); M, N, K or the batch above 2^30, or ceil(M / 64) * ceil(N / 64) * batch not below 2^31
  * (UNSUPPORTED_SIZE). */
 

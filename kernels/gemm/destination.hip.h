@@ -25,12 +25,20 @@ struct Destination {
         split(in_lanes(tile.split)),
         batch(in_lanes(tile.batch)) {
     const Arguments args = fresh_arguments();
-    if (args->splits > 1) {
-      to = partial_of(args, split, batch, row, column);
-      row_bytes = in_lanes(i64{4} * args->n);
+    if (FLYDSL_UNLIKELY(tile.in_parts != 0)) {
       factor = 1.0f;
       dtype = Dtype::fp32;
-      is_plain = whole;
+      if (args->whole_tiles != 0) {
+        to = partial_of_tile(args, split, tile.part_tile,
+                             static_cast<u32>(row) - tile.row_tile * args->tile_rows,
+                             static_cast<u32>(column) - tile.column_tile * args->tile_columns);
+        row_bytes = in_lanes(i64{4} * args->tile_columns);
+        is_plain = true;
+      } else {
+        to = partial_of(args, split, batch, row, column);
+        row_bytes = in_lanes(i64{4} * args->n);
+        is_plain = whole;
+      }
       return;
     }
     dtype = Dtype{args->d_dtype};

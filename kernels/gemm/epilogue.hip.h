@@ -56,14 +56,21 @@ FLYDSL_DEVICE void finish_row8(u32 batch, i32 row, i32 column, i32 count, float 
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[i] += other[i];
   }
+  const Activation activation{args->activation};
   if (args->aux) {
     const Dtype dtype{args->aux_dtype};
-    store_row8(
+    const global_ptr<char> aux =
         place(args->aux, b * args->aux_stride_b + m * args->aux_stride_m + n * args->aux_stride_n,
-              dtype),
-        dtype, args->aux_stride_n, count, sums);
+              dtype);
+    if (args->gradient) {
+      load_row8(aux, dtype, args->aux_stride_n, count, other);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sums[i] *= derivative(other[i], activation);
+    } else {
+      store_row8(aux, dtype, args->aux_stride_n, count, sums);
+    }
   }
-  if (const Activation activation{args->activation}; activation != Activation::none) {
+  if (activation != Activation::none && !args->gradient) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[i] = activated(sums[i], activation);
   }
@@ -88,7 +95,7 @@ FLYDSL_DEVICE void finish_row8(u32 batch, i32 row, i32 column, i32 count, float 
       dtype, args->d_stride_n, count, sums);
 }
 
-// Where the sums of a part of K go.
+// Where the sums of a part of K go: matrices, where all tiles are in parts,
 FLYDSL_DEVICE global_ptr<char> partial_of(Arguments args, u32 split, u32 batch, i32 row,
                                           i32 column) {
   const i64 plane = i64{static_cast<i64>(split)} * args->batches + batch;
@@ -96,11 +103,19 @@ FLYDSL_DEVICE global_ptr<char> partial_of(Arguments args, u32 split, u32 batch, 
   return (global_ptr<char>)args->partials + at * 4;
 }
 
-// The sums of (row, column ..) of part `split` of K: to the second pass if there is more than one part, else finished here.
+// else tiles, complete ones even where D has no such rows and columns; `row`, `column`: in the tile.
+FLYDSL_DEVICE global_ptr<char> partial_of_tile(Arguments args, u32 split, u32 part_tile, u32 row,
+                                               u32 column) {
+  const i64 plane = i64{static_cast<i64>(split)} * args->part_tiles + part_tile;
+  const i64 at = (plane * args->tile_rows + row) * args->tile_columns + column;
+  return (global_ptr<char>)args->partials + at * 4;
+}
+
+// The sums of (row, column ..) of part `split` of K: to the second pass if all tiles are in parts, else finished here.
 FLYDSL_DEVICE void store_sums(u32 split, u32 batch, i32 row, i32 column, float (&sums)[8]) {
   const Arguments args = fresh_arguments();
   const i32 count = args->n - column;
-  if (args->splits > 1)
+  if (args->splits > 1 && args->whole_tiles == 0)
     store_row8(partial_of(args, split, batch, row, column), Dtype::fp32, 1, count, sums);
   else
     finish_row8(batch, row, column, count, sums);

@@ -42,7 +42,7 @@ struct FinishRows {
     const bool contiguous = (!args->c | (args->c_stride_n == 1)) &
                             (!args->residual | (args->residual_stride_n == 1)) &
                             (!args->aux | (args->aux_stride_n == 1)) & (args->d_stride_n == 1);
-    return contiguous & (args->splits == 1);
+    return contiguous & !args->gradient & ((args->splits == 1) | (args->whole_tiles != 0));
   }
   static FLYDSL_DEVICE u32 is_there(const void *base, u32 part) { return base ? 1u << part : 0; }
 
@@ -200,6 +200,15 @@ struct FinishRows {
       for_each(sums, [&](int, int, float &sum) FLYDSL_INLINED { sum *= d_scale; });
 #pragma unroll
     for (u32 i = 0; i < kTogether; ++i) to.store_any(rows_on + i * rows_apart, sums[i]);
+  }
+
+  // The last load is for nothing: waited for here, or clang 22 waits where the next tile's main loop uses its registers.
+  FLYDSL_DEVICE void end() const {
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      asm volatile("" ::"v"(ahead[i][0]), "v"(ahead[i][1]));
+      asm volatile("" ::"v"(row_factor[i]), "v"(row_bias[i]));
+    }
   }
 
   // A row after the other: the functions are much code, which is not in a cache yet.

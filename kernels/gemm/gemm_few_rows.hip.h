@@ -8,9 +8,9 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int row_blocks, int column_blocks>
+template <class Element, int row_blocks, int column_blocks, int steps>
 FLYDSL_DEVICE void gemm_few_rows(const flydsl_aot_gemm_kernarg &) {
-  using Wave = matmul::FewRows<Element, row_blocks, column_blocks>;
+  using Wave = matmul::FewRows<Element, row_blocks, column_blocks, steps>;
   const gemm::Arguments args = gemm::fresh_arguments();
   const u32 number =
       __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/matmul/store_tile.hip.h"
-#include "gemm/finish_rows.hip.h"
+#include "gemm/gradient_rows.hip.h"
 #include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
@@ -24,7 +24,7 @@ struct Work {
     row = static_cast<i32>(tile.row_tile) * tile_rows;
     column = static_cast<i32>(tile.column_tile) * tile_columns;
     const i32 k = static_cast<i32>(tile.split) * args->split_k, left = args->k - k;
-    length = left < args->split_k ? left : args->split_k;
+    length = tile.in_parts && args->split_k < left ? args->split_k : left;
     a = operand(
         args->a, tile.batch * args->a_stride_b + row * args->a_stride_m + k * args->a_stride_k,
         a_order == Order::k ? args->a_stride_m : args->a_stride_k, args->m - row, tile_rows);
@@ -41,6 +41,10 @@ struct Work {
   FLYDSL_DEVICE void settle() {
     tile.batch = uniform(tile.batch);
     tile.split = uniform(tile.split);
+    tile.in_parts = uniform(tile.in_parts);
+    tile.part_tile = uniform(tile.part_tile);
+    tile.row_tile = uniform(tile.row_tile);
+    tile.column_tile = uniform(tile.column_tile);
     row = uniform_signed(row);
     column = uniform_signed(column);
     length = uniform_signed(length);
@@ -72,15 +76,23 @@ FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, Loop &loop) {
   }
   const Arguments args = fresh_arguments();
   using Rows = matmul::SumRows<tile_rows, tile_columns>;
-  using Finish = FinishRows<Rows::kAtOnce>;
-  if (to.whole && Finish::takes(args)) {
-    const u32 first = Rows::first_row_of(wave);
-    Finish finish(to, first, first + tile_rows / 2 - Finish::kTogether * Rows::kAtOnce);
+  const u32 first = Rows::first_row_of(wave);
+  const auto finish_with = [&](auto finish) FLYDSL_INLINED {
+    constexpr int kTogether = decltype(finish)::kTogether;
     matmul::store_tile<tile_rows, tile_columns, false>(
         free_a, free_b, wave, lane, [&](const auto &rows) FLYDSL_INLINED {
-          rows.template together<Finish::kTogether>(
-              [&](u32 row, float(&sums)[Finish::kTogether][8]) FLYDSL_INLINED { finish.finish(to, row, sums); });
+          rows.template together<kTogether>([&](u32 row, float(&sums)[kTogether][8])
+                                                FLYDSL_INLINED { finish.finish(to, row, sums); });
         });
+    finish.end();
+  };
+  const u32 last = first + tile_rows / 2 - 16;
+  if (to.whole && FinishRows<Rows::kAtOnce>::takes(args)) {
+    finish_with(FinishRows<Rows::kAtOnce>(to, first, last));
+    return;
+  }
+  if (to.whole && GradientRows<Rows::kAtOnce>::takes(args)) {
+    finish_with(GradientRows<Rows::kAtOnce>(to, first, last));
     return;
   }
   const i32 m = args->m, n = args->n;

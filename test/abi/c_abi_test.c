@@ -103,11 +103,11 @@ SIZE(flydsl_aot_epilogue, 584);
 FIELD(flydsl_aot_epilogue, bias_n, 0);
 FIELD(flydsl_aot_epilogue, bias_m, 144);
 FIELD(flydsl_aot_epilogue, activation, 288);
-FIELD(flydsl_aot_epilogue, reserved, 292);
+FIELD(flydsl_aot_epilogue, gradient, 292);
 FIELD(flydsl_aot_epilogue, residual, 296);
 FIELD(flydsl_aot_epilogue, aux, 440);
 
-SIZE(flydsl_aot_gemm_params, 1624);
+SIZE(flydsl_aot_gemm_params, 2200);
 FIELD(flydsl_aot_gemm_params, struct_size, 0);
 FIELD(flydsl_aot_gemm_params, alpha, 4);
 FIELD(flydsl_aot_gemm_params, beta, 8);
@@ -122,6 +122,10 @@ FIELD(flydsl_aot_gemm_params, d_scale, 880);
 FIELD(flydsl_aot_gemm_params, epilogue, 1024);
 FIELD(flydsl_aot_gemm_params, workspace, 1608);
 FIELD(flydsl_aot_gemm_params, workspace_bytes, 1616);
+FIELD(flydsl_aot_gemm_params, d_sum_m, 1624);
+FIELD(flydsl_aot_gemm_params, d_sum_n, 1768);
+FIELD(flydsl_aot_gemm_params, a_sum_m, 1912);
+FIELD(flydsl_aot_gemm_params, b_sum_n, 2056);
 
 SIZE(flydsl_aot_topk_params, 464);
 FIELD(flydsl_aot_topk_params, struct_size, 0);

@@ -1,12 +1,9 @@
-// An opened library on a pretend device, with an archive of gemm's general kernels, and a valid problem to start from. The code
-// objects are pretend too: launches are recorded, not computed.
+// A pretend device (one_kernel_fixture.h) with an archive of gemm's general kernels and one of tiles, and a valid problem to start from.
 #pragma once
 
-#include "flydsl_aot/flydsl_aot.hpp"
 #include "flydsl_aot_generated/abi.h"
 #include "flydsl_aot_generated/gemm_kernarg.h"
-#include "test/src/archive/archive_fixture.h"
-#include "test/src/device/fake_hip.h"
+#include "test/v2src/one_kernel_fixture.h"
 
 namespace flydsl::test {
 
@@ -26,7 +23,9 @@ enum GemmPlace : uint64_t {
   kADescale,
   kBDescale,
   kDScale,
-  kGemmWorkspace
+  kGemmWorkspace,
+  kSum,
+  kOtherSum
 };
 inline void *gemm_place(GemmPlace tensor, uint64_t bytes = 0) {
   return reinterpret_cast<void *>((uint64_t{tensor} << 40) + bytes);
@@ -69,14 +68,15 @@ inline archive::ArchiveSpec gemm_spec() {
   spec.abi_id = FLYDSL_AOT_GENERATED_ABI_ID;
   spec.library_version = FLYDSL_AOT_VERSION;
   unsigned seed = 0;
-  const auto add = [&](const std::string &name, uint64_t key, uint32_t rows, uint32_t columns) {
+  const auto add = [&](const std::string &name, uint64_t key, uint32_t rows, uint32_t columns,
+                       uint32_t groups = 0) {
     archive::KernelSpec kernel = fake_kernel("gemm_" + name, key, ++seed);
     kernel.op = "gemm";
     kernel.kernarg_layout_id = FLYDSL_AOT_GEMM_KERNARG_LAYOUT_ID;
     kernel.kernarg_bytes = FLYDSL_AOT_GEMM_KERNARG_BYTES;
     kernel.tile[0] = rows;
     kernel.tile[1] = columns;
-    kernel.tile[2] = 0;
+    kernel.tile[2] = groups;
     spec.kernels.push_back(kernel);
     spec.selection.push_back({kernel.op, key, {{kernel.name, 1, 0, 1u << 30, 0, 1u << 30}}});
   };
@@ -86,24 +86,19 @@ inline archive::ArchiveSpec gemm_spec() {
                                                       {"fp8", FLYDSL_AOT_E4M3}};
   for (const auto &[name, dtype] : dtypes)
     add(std::string(name) + "_general", flydsl_aot_gemm_key(dtype, dtype, 0, 0, 0), 128, 128);
+  constexpr uint64_t kTile256 = 1, kContiguousK = 0;  // of keys.py
+  add("tiles",
+      flydsl_aot_gemm_key(FLYDSL_AOT_BF16, FLYDSL_AOT_BF16, kTile256, kContiguousK, 0), 256, 256,
+      1);
   add("second_pass", flydsl_aot_gemm_key(0, 0, 0, 0, 1), 2048, 0);
+  add("sums", flydsl_aot_gemm_key(0, 0, 0, 0, 2), 64, 0);
   return spec;
 }
 
-class GemmTest : public ::testing::Test {
+class GemmTest : public OneKernelTest<GemmParams, GemmKernarg, &flydsl_aot::Library::gemm,
+                                      &flydsl_aot::Library::gemm_query> {
  protected:
-  void SetUp() override {
-    fake_ = open_fake_hip(FAKE_HIP7);
-    ASSERT_NE(fake_, nullptr);
-    fake_->reset();
-    write_bytes(archive_path_, build_or_die(gemm_spec()));
-    auto options = flydsl_aot::open_options();
-    options.device = FLYDSL_AOT_DEVICE_HIP;
-    options.device_library = FAKE_HIP7;
-    options.archive_path = archive_path_.c_str();
-    const auto status = flydsl_aot::Library::open(options, &library_);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
+  archive::ArchiveSpec spec() const override { return gemm_spec(); }
 
   // The kernels that the call launches, in order, without "gemm_" and "_symbol".
   std::vector<std::string> launched(const GemmParams &params) {
@@ -133,10 +128,6 @@ class GemmTest : public ::testing::Test {
     return result.workspace_bytes;
   }
 
-  FakeHip *fake_ = nullptr;
-  TempFolder folder_;
-  std::string archive_path_ = folder_.file("flydsl_aot.gfx950.fda");
-  flydsl_aot::Library library_;
   std::vector<FakeHip::Launch> launches_;
 };
 

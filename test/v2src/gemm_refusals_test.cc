@@ -82,6 +82,17 @@ const BadInput kTypes[] = {
      FLYDSL_AOT_INVALID_DTYPE,
      {"a_descale is bf16", "fp32"},
      [](P &p) { p.a_descale.dtype = FLYDSL_AOT_BF16; }},
+    {"sum_of_e4m3",
+     FLYDSL_AOT_UNSUPPORTED_DTYPE,
+     {"a_sum_m is given, but a is e4m3"},
+     [](P &p) { p.a_sum_m = gemm_tensor(kSum, FLYDSL_AOT_FP32, {300}); }},
+    {"sum_in_e5m2",
+     FLYDSL_AOT_UNSUPPORTED_DTYPE,
+     {"d_sum_m is e5m2"},
+     [](P &p) {
+       p = valid_gemm();
+       p.d_sum_m = gemm_tensor(kSum, FLYDSL_AOT_E5M2, {300});
+     }},
     {"descale_of_bf16",
      FLYDSL_AOT_INVALID_ARGUMENT,
      {"b_descale is given, but b is bf16"},
@@ -119,6 +130,20 @@ const BadInput kShapes[] = {
      {"d has rank 3", "neither a nor b is batched"},
      [](P &p) {
        p.d = gemm_tensor(kD, FLYDSL_AOT_E4M3, {1, 300, 200});
+     }},
+    {"sum_of_other_size",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"d_sum_n has size 300 on axis 0", "200"},
+     [](P &p) {
+       p = valid_gemm();
+       p.d_sum_n = gemm_tensor(kSum, FLYDSL_AOT_FP32, {300});
+     }},
+    {"sum_of_one_batch",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"d_sum_n has batch = 1", "5"},
+     [](P &p) {
+       batched(p);
+       p.d_sum_n = gemm_tensor(kSum, FLYDSL_AOT_FP32, {1, 200});
      }},
     {"d_not_batched",
      FLYDSL_AOT_INVALID_SHAPE,
@@ -247,6 +272,42 @@ const BadInput kMemory[] = {
        p.epilogue.residual = p.epilogue.aux;
      },
      true},
+    {"d_over_part_of_aux",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"d overlaps epilogue.aux"},
+     [](P &p) {
+       p = valid_gemm();
+       p.epilogue.activation = FLYDSL_AOT_ACTIVATION_GELU;
+       p.epilogue.gradient = 1;
+       p.epilogue.aux = p.d;
+       p.epilogue.aux.data = gemm_place(kD, 2);
+     },
+     true},
+    {"sum_over_a",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"d_sum_n overlaps a"},
+     [](P &p) {
+       p = valid_gemm();
+       p.d_sum_n = gemm_tensor(kA, FLYDSL_AOT_FP32, {200});
+     },
+     true},
+    {"sum_over_d",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"b_sum_n overlaps d"},
+     [](P &p) {
+       p = valid_gemm();
+       p.b_sum_n = gemm_tensor(kD, FLYDSL_AOT_FP32, {200});
+     },
+     true},
+    {"sum_over_sum",
+     FLYDSL_AOT_INVALID_POINTER,
+     {"a_sum_m overlaps d_sum_n"},
+     [](P &p) {
+       p = valid_gemm();
+       p.d_sum_n = gemm_tensor(kSum, FLYDSL_AOT_FP32, {200});
+       p.a_sum_m = gemm_tensor(kSum, FLYDSL_AOT_FP32, {300});
+     },
+     true},
     {"aux_over_d",
      FLYDSL_AOT_INVALID_POINTER,
      {"epilogue.aux overlaps d"},
@@ -262,10 +323,24 @@ const BadInput kNumbers[] = {
      {"epilogue.activation is 5", "SILU (4)"},
      [](P &p) { p.epilogue.activation = 5; }},
     {"reserved", FLYDSL_AOT_INVALID_ARGUMENT, {"reserved is 1"}, [](P &p) { p.reserved = 1; }},
-    {"epilogue_reserved",
+    {"gradient",
      FLYDSL_AOT_INVALID_ARGUMENT,
-     {"epilogue.reserved is 1"},
-     [](P &p) { p.epilogue.reserved = 1; }},
+     {"epilogue.gradient is 2", "0 or 1"},
+     [](P &p) { p.epilogue.gradient = 2; }},
+    {"gradient_of_none",
+     FLYDSL_AOT_INVALID_ARGUMENT,
+     {"epilogue.gradient is 1", "epilogue.activation is NONE"},
+     [](P &p) {
+       p.epilogue.gradient = 1;
+       p.epilogue.activation = FLYDSL_AOT_ACTIVATION_NONE;
+     }},
+    {"gradient_without_aux",
+     FLYDSL_AOT_INVALID_SHAPE,
+     {"epilogue.aux is absent", "epilogue.gradient is 1"},
+     [](P &p) {
+       p.epilogue.gradient = 1;
+       p.epilogue.aux = {};
+     }},
     {"struct_size",
      FLYDSL_AOT_INVALID_STRUCT_SIZE,
      {"params.struct_size is 16"},
@@ -326,6 +401,16 @@ TEST_F(GemmRefusals, NotOf) {
       },
       [](P &p) {
         p.d = p.epilogue.residual;
+        p.d_scale = {};
+      },
+      [](P &p) {
+        p.epilogue.gradient = 1;  // an input: may overlap itself and others
+        p.epilogue.aux.strides[0] = 0;
+        p.epilogue.aux.data = p.epilogue.residual.data;
+      },
+      [](P &p) {
+        p.epilogue.gradient = 1;
+        p.d = p.epilogue.aux;
         p.d_scale = {};
       },
       [](P &p) { p.beta = 0, p.c.data = p.a.data, p.c.dtype = 99; },  // not looked at

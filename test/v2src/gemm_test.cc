@@ -113,6 +113,95 @@ TEST_F(GemmTest, PartsOfK) {
   EXPECT_EQ(second.d, gemm_place(kD));
 }
 
+// More tiles than compute units by a part: those that are left are in parts, and only they have sums in the workspace.
+TEST_F(GemmTest, PartsOfTheLastTiles) {
+  GemmParams params = valid_gemm();
+  params.a = gemm_tensor(kA, FLYDSL_AOT_BF16, {2040, 8192});
+  params.b = gemm_tensor(kB, FLYDSL_AOT_BF16, {8192, 10240});
+  params.b.strides[0] = 1;
+  params.b.strides[1] = 8192;
+  params.d = gemm_tensor(kD, FLYDSL_AOT_BF16, {2040, 10240});
+  const auto units = static_cast<uint32_t>(fake_->compute_units);
+  EXPECT_EQ(launched(params), (Names{"tiles", "second_pass"}));
+  const GemmKernarg first = kernarg(0), second = kernarg(1);
+  EXPECT_EQ(first.whole_tiles % units, 0u);
+  EXPECT_EQ(first.whole_tiles + first.part_tiles, 8u * 40);
+  EXPECT_LT(first.part_tiles, units);
+  EXPECT_GT(first.splits, 1u);
+  EXPECT_GE(static_cast<int64_t>(first.split_k) * first.splits, 8192);
+  EXPECT_LT(static_cast<int64_t>(first.split_k) * (first.splits - 1), 8192);
+  EXPECT_EQ(first.tiles, first.whole_tiles + first.part_tiles * first.splits);
+  EXPECT_EQ(launches_[0].grid[0], units);
+  const uint64_t blocks = uint64_t{first.part_tiles} * 256 * 256 / 8;
+  EXPECT_EQ(workspace_of(params), blocks * 8 * 4 * first.splits);
+  EXPECT_EQ(second.tiles, blocks);
+  EXPECT_EQ(launches_[1].grid[0], blocks / 256);
+}
+
+// As many as compute units share evenly: no parts.
+TEST_F(GemmTest, NoPartsWhereTilesAreShared) {
+  GemmParams params = valid_gemm();
+  params.a = gemm_tensor(kA, FLYDSL_AOT_BF16, {4096, 4096});
+  params.b = gemm_tensor(kB, FLYDSL_AOT_BF16, {4096, 4096});
+  params.b.strides[0] = 1;
+  params.b.strides[1] = 4096;
+  params.d = gemm_tensor(kD, FLYDSL_AOT_BF16, {4096, 4096});
+  EXPECT_EQ(launched(params), Names{"tiles"});
+  EXPECT_EQ(kernarg().whole_tiles, 0u);
+  EXPECT_EQ(kernarg().splits, 1u);
+  EXPECT_EQ(workspace_of(params), 0u);
+}
+
+TEST_F(GemmTest, GradientReadsAux) {
+  GemmParams params = full_gemm();
+  params.epilogue.gradient = 1;
+  launched(params);
+  EXPECT_EQ(kernarg().gradient, 1u);
+  EXPECT_EQ(kernarg().aux, gemm_place(kAux));
+}
+
+// Sums of a matrix are products with ones, after D is there.
+TEST_F(GemmTest, SumsFollowTheProducts) {
+  GemmParams params = valid_gemm();
+  params.a = gemm_tensor(kA, FLYDSL_AOT_BF16, {5, 300, 100});
+  params.d = gemm_tensor(kD, FLYDSL_AOT_BF16, {5, 300, 200});
+  params.d_sum_n = gemm_tensor(kSum, FLYDSL_AOT_FP32, {200});
+  params.a_sum_m = gemm_tensor(kOtherSum, FLYDSL_AOT_FP16, {5, 300});
+  EXPECT_EQ(launched(params), (Names{"bf16_general", "sums", "sums"}));
+  const GemmKernarg of_d = kernarg(1), of_a = kernarg(2);
+  EXPECT_EQ(of_d.a, gemm_place(kD));
+  EXPECT_EQ(of_d.d, gemm_place(kSum));
+  EXPECT_EQ(of_d.a_stride_m, 1);
+  EXPECT_EQ(of_d.a_stride_k, 200);
+  EXPECT_EQ(of_d.a_stride_b, 300 * 200);
+  EXPECT_EQ(of_d.m, 200);
+  EXPECT_EQ(of_d.k, 300);
+  EXPECT_EQ(of_d.splits, 5u);
+  EXPECT_EQ(of_d.batches, 1u);
+  EXPECT_EQ(launches_[1].grid[0], 4u);
+  EXPECT_EQ(of_a.a, gemm_place(kA));
+  EXPECT_EQ(of_a.d_dtype, static_cast<uint32_t>(FLYDSL_AOT_FP16));
+  EXPECT_EQ(of_a.d_stride_b, 300);
+  EXPECT_EQ(of_a.m, 300);
+  EXPECT_EQ(of_a.k, 100);
+  EXPECT_EQ(of_a.splits, 1u);
+  EXPECT_EQ(of_a.batches, 5u);
+  EXPECT_EQ(of_a.tiles, 25u);
+}
+
+TEST_F(GemmTest, SumsOfNothingAreWritten) {
+  GemmParams params = valid_gemm();
+  params.a.sizes[0] = params.d.sizes[0] = 0;
+  params.d_sum_n = gemm_tensor(kSum, FLYDSL_AOT_FP32, {200});
+  params.d_sum_m = gemm_tensor(kOtherSum, FLYDSL_AOT_FP32, {0});
+  EXPECT_EQ(launched(params), Names{"sums"});
+  EXPECT_EQ(kernarg().k, 0);
+  flydsl_aot_query_result result;
+  EXPECT_TRUE(library_.gemm_query(params, &result).ok());
+  EXPECT_STREQ(result.kernel, "gemm_sums");
+  EXPECT_TRUE(library_.gemm_prefetch(params).ok());
+}
+
 TEST_F(GemmTest, WorkspaceIsCheckedWhereThereIsOne) {
   GemmParams params = valid_gemm();
   params.workspace = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ struct GemmTensor {
   Batches batches = kAll;
 };
 
+// Outputs that are sums of a matrix: their keys, whose, and whether of its rows.
+struct GemmSumKind {
+  const char *name;
+  char of;
+  bool of_rows;
+};
+constexpr GemmSumKind kGemmSums[] = {
+    {"d_sum_m", 'd', true}, {"d_sum_n", 'd', false}, {"a_sum_m", 'a', true}, {"b_sum_n", 'b', false}};
+
 struct GemmSpec {
   std::string name;
   uint64_t seed = 1;
@@ -31,11 +41,15 @@ struct GemmSpec {
   int64_t batches = 1;
   int64_t m = 1, n = 1, k = 1;
   float alpha = 1, beta = 0;
-  GemmTensor a, b, c, d, residual, aux, bias_m, bias_n, a_descale, b_descale, d_scale;
+  GemmTensor a, b, c, d, residual;
+  GemmTensor aux;  // an output
+  GemmTensor z;    // epilogue.aux that is an input, if it is there
+  GemmTensor bias_m, bias_n, a_descale, b_descale, d_scale;
+  GemmTensor sums[std::size(kGemmSums)];
   bool a_descale_one = false, b_descale_one = false;  // one for all rows
   bool powers = false;  // factors are powers of two, else between 1/2 and 2
   int32_t activation = FLYDSL_AOT_ACTIVATION_NONE;
-  bool c_in_d = false, c_in_aux = false, residual_in_d = false;
+  bool c_in_d = false, c_in_aux = false, residual_in_d = false, z_in_d = false;
   bool exact = false;                       // results must be equal to the rounded oracle
   int64_t nan_a = 0, nan_b = 0, inf_a = 0;  // so many elements, at random
   int64_t judged = 0;  // rows and columns of D that are judged, at random and the last; 0: all
@@ -51,7 +65,7 @@ std::string fuzz_gemm_line(uint64_t seed);
 
 // All elements in axis order.
 struct GemmNumbers {
-  Elements a, b, c, residual, bias_m, bias_n, a_descale, b_descale, d_scale;
+  Elements a, b, c, residual, z, bias_m, bias_n, a_descale, b_descale, d_scale;
 };
 GemmNumbers gemm_numbers(const GemmSpec &spec);
 
@@ -68,6 +82,13 @@ struct GemmElement {
 GemmElement gemm_element(const GemmSpec &spec, const GemmNumbers &numbers,
                          const std::vector<double> &a, const std::vector<double> &b, int64_t batch,
                          int64_t row, int64_t column);
+// One sum: number `kind` of kGemmSums, for row or column `place` of matrix `batch`, or of all matrices where it has no such axis, of D as
+// the device stored it.
+struct GemmSumValue {
+  double sum, error;
+};
+GemmSumValue gemm_sum(const GemmSpec &spec, const GemmNumbers &numbers, const Elements &d, size_t kind,
+                      int64_t batch, int64_t place);
 // Decoded K elements.
 std::vector<double> gemm_row_of_a(const GemmSpec &spec, const GemmNumbers &numbers, int64_t batch,
                                   int64_t row);

@@ -100,7 +100,8 @@ class Line : public FuzzLine {
   std::string wide() { return one_of({"bf16", "fp16", "fp32"}); }
 
   void epilogue(bool beta) {
-    if (chance(0.3)) set("activation", one_of({"relu", "gelu", "gelu_tanh", "silu"}));
+    const bool activation = chance(0.3);
+    if (activation) set("activation", one_of({"relu", "gelu", "gelu_tanh", "silu"}));
     const bool d_is_wide = d_type_ != "e4m3" && d_type_ != "e5m2";
     if (!d_is_wide && chance(0.6)) set("d_scale", one_of({"0.5", "3", "0.01"}));
     const bool in_place = d_is_wide && beta && chance(0.3);
@@ -109,16 +110,32 @@ class Line : public FuzzLine {
     } else if (beta) {
       matrix("c");
     }
+    bool residual_in_d = false;
     if (chance(0.25)) {
       set("residual", one_of({"normal", "int"}));
-      if (d_is_wide && !in_place && chance(0.3))
+      residual_in_d = d_is_wide && !in_place && chance(0.3);
+      if (residual_in_d)
         set("residual_in_d", "yes");
       else
         matrix("residual");
     }
-    if (chance(0.25)) {
+    if (activation && chance(0.4)) {
+      set("z", one_of({"normal", "normal", "normal*4", "int"}));
+      if (d_is_wide && !in_place && !residual_in_d && chance(0.3)) {
+        set("z_dtype", d_type_);
+        set("z_in_d", "yes");
+      } else {
+        matrix("z");
+      }
+    } else if (chance(0.25)) {
       set("aux", wide());
       output("aux");
+    }
+    for (const char *name : {"d_sum_m", "d_sum_n", "a_sum_m", "b_sum_n"}) {
+      if (!chance(0.1) || (name[0] == 'd' ? !d_is_wide : bytes_)) continue;
+      set(name, wide());
+      if (batched_ && chance(0.5)) set(std::string(name) + "_batch", "none");
+      where(name, "", 0);
     }
     bias("bias_m", "bm");
     bias("bias_n", "bn");

@@ -64,16 +64,21 @@ GemmElement gemm_element(const GemmSpec &spec, const GemmNumbers &numbers,
                              !spec.b_descale.present;
   result.z_error = accumulation_error(spec.k) * magnitude + (only_products ? 0 : 0x1p-21 * terms);
 
-  const double activated = activation_of(spec.activation, result.z);
+  const double activated =
+      spec.z.present
+          ? derivative_of(spec.activation, element(spec.z, numbers.z, batch, elements, place)) *
+                result.z
+          : activation_of(spec.activation, result.z);
+  const double after_z = spec.z.present ? result.z : activated;
   const bool smooth = spec.activation > FLYDSL_AOT_ACTIVATION_RELU;
   result.d = activated;
   result.d_error = result.z_error;
   if (smooth) result.d_error *= 1.13;
-  double more = smooth ? std::fabs(activated) : 0;
+  double more = smooth ? std::fabs(after_z) : 0;
   if (spec.residual.present) {
     const double residual = element(spec.residual, numbers.residual, batch, elements, place);
     result.d += residual;
-    more = std::fabs(activated) + std::fabs(residual);
+    more = std::fabs(after_z) + std::fabs(residual);
   }
   if (spec.d_scale.present) {
     const double scale = numbers.d_scale[0];
@@ -85,6 +90,28 @@ GemmElement gemm_element(const GemmSpec &spec, const GemmNumbers &numbers,
   result.d_error += 0x1p-20 * more;
   if (spec.exact) result.z_error = result.d_error = 0;
   return result;
+}
+
+GemmSumValue gemm_sum(const GemmSpec &spec, const GemmNumbers &numbers, const Elements &d,
+                      size_t kind, int64_t batch, int64_t place) {
+  const auto [name, of, of_rows] = kGemmSums[kind];
+  const int64_t rows = of == 'b' ? spec.k : spec.m, columns = of == 'a' ? spec.k : spec.n;
+  const Elements &elements = of == 'd' ? d : of == 'a' ? numbers.a : numbers.b;
+  const GemmTensor &matrix = of == 'd' ? spec.d : of == 'a' ? spec.a : spec.b;
+  const bool all = !spec.batched || spec.sums[kind].batches == GemmTensor::kNone;
+  const int64_t matrices = matrix.batches == GemmTensor::kAll ? spec.batches : 1;
+  const int64_t first = all || matrices == 1 ? 0 : batch, last = all ? matrices : first + 1;
+  double sum = 0, magnitude = 0;
+  for (int64_t n = first; n < last; ++n) {
+    for (int64_t i = 0; i < (of_rows ? columns : rows); ++i) {
+      const int64_t at = of_rows ? place * columns + i : i * columns + place;
+      const double x = elements[static_cast<size_t>(n * rows * columns + at)];
+      sum += x;
+      magnitude += std::fabs(x);
+    }
+  }
+  const int64_t terms = (last - first) * (of_rows ? columns : rows);
+  return {sum, spec.exact ? 0 : accumulation_error(terms) * magnitude};
 }
 
 }  // namespace flydsl::verify

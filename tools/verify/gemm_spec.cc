@@ -24,7 +24,8 @@ enum Stream : uint64_t {
   kADescale,
   kBDescale,
   kDScale,
-  kSpecial
+  kSpecial,
+  kZ
 };
 
 flydsl_aot_dtype type_of(CaseLine &line, const std::string &key, flydsl_aot_dtype otherwise) {
@@ -79,6 +80,9 @@ void check_in_place(CaseLine &line, const GemmSpec &spec) {
   if (spec.c_in_aux &&
       (spec.beta == 0 || !spec.aux.present || spec.c_in_d || spec.c.dtype != spec.aux.dtype))
     line.fail("c_in_aux", "needs beta, aux, types of c and aux that are equal, and no c_in_d");
+  if (spec.z_in_d && (!spec.z.present || spec.c_in_d || spec.residual_in_d ||
+                      spec.z.dtype != spec.d.dtype))
+    line.fail("z_in_d", "needs a z of the type of d, and neither c_in_d nor residual_in_d");
   if (spec.residual_in_d && (!spec.residual.present || spec.residual.dtype != spec.d.dtype))
     line.fail("residual_in_d", "needs a residual of the type of d");
 }
@@ -114,6 +118,14 @@ GemmSpec parse_gemm_spec(const std::string &text) {
   spec.aux.present = line.has("aux");
   spec.aux.dtype = type_of(line, "aux", wide);
   parse_place(line, "aux", "", &spec.aux);
+  parse_input(line, "z", "bmn", wide, true, &spec.z);
+  if (spec.aux.present && spec.z.present) line.fail("z", "goes without aux");
+  for (size_t kind = 0; kind < std::size(kGemmSums); ++kind) {
+    const char *const name = kGemmSums[kind].name;
+    spec.sums[kind].present = line.has(name);
+    spec.sums[kind].dtype = type_of(line, name, wide);
+    parse_place(line, name, "", &spec.sums[kind]);
+  }
   parse_descale(line, "a_descale", "bm", &spec.a_descale, &spec.a_descale_one);
   parse_descale(line, "b_descale", "bn", &spec.b_descale, &spec.b_descale_one);
   spec.d_scale.present = line.has("d_scale");
@@ -126,6 +138,7 @@ GemmSpec parse_gemm_spec(const std::string &text) {
   spec.c_in_d = yes("c_in_d");
   spec.c_in_aux = yes("c_in_aux");
   spec.residual_in_d = yes("residual_in_d");
+  spec.z_in_d = yes("z_in_d");
   spec.exact = yes("exact");
   spec.nan_a = line.integer("nan_a", 0, 0, 1 << 20);
   spec.nan_b = line.integer("nan_b", 0, 0, 1 << 20);
@@ -213,6 +226,7 @@ GemmNumbers gemm_numbers(const GemmSpec &spec) {
   if (spec.c.present) numbers.c = filled(spec, kC, spec.c, spec.m, spec.n, 'm', 'n');
   if (spec.residual.present)
     numbers.residual = filled(spec, kResidual, spec.residual, spec.m, spec.n, 'm', 'n');
+  if (spec.z.present) numbers.z = filled(spec, kZ, spec.z, spec.m, spec.n, 'm', 'n');
   if (spec.bias_m.present) numbers.bias_m = filled(spec, kBiasM, spec.bias_m, 1, spec.m, '-', 'm');
   if (spec.bias_n.present) numbers.bias_n = filled(spec, kBiasN, spec.bias_n, 1, spec.n, '-', 'n');
   if (spec.a_descale.present)

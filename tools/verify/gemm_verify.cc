@@ -42,11 +42,12 @@ class Call {
                place_of(tensor, random_, static_cast<int>(sizes.size()), axes))
         .tensor();
   }
-  DeviceTensor *output(const char *name, const GemmTensor &tensor) {
+  DeviceTensor *output(const char *name, const GemmTensor &tensor,
+                       const std::vector<int64_t> &last_axes, const std::string &axes) {
     if (!tensor.present) return nullptr;
-    const std::vector<int64_t> sizes = gemm_sizes(spec_, tensor, {spec_.m, spec_.n});
+    const std::vector<int64_t> sizes = gemm_sizes(spec_, tensor, last_axes);
     return &call_.output(name, tensor.dtype, sizes,
-                         place_of(tensor, random_, static_cast<int>(sizes.size()), "bmn"),
+                         place_of(tensor, random_, static_cast<int>(sizes.size()), axes),
                          kNanPoison);
   }
   OperatorCall &call() { return call_; }
@@ -71,8 +72,17 @@ GemmResult call_gemm(flydsl_aot_handle *handle, const GemmSpec &spec, const Gemm
   params.epilogue.activation = spec.activation;
   params.a = call.input("a", spec.a, numbers.a, {spec.m, spec.k}, "bmk");
   params.b = call.input("b", spec.b, numbers.b, {spec.k, spec.n}, "bkn");
-  DeviceTensor *const d = call.output("d", spec.d);
-  DeviceTensor *const aux = call.output("aux", spec.aux);
+  DeviceTensor *const d = call.output("d", spec.d, {spec.m, spec.n}, "bmn");
+  DeviceTensor *const aux = call.output("aux", spec.aux, {spec.m, spec.n}, "bmn");
+  flydsl_aot_tensor *const members[] = {&params.d_sum_m, &params.d_sum_n, &params.a_sum_m,
+                                        &params.b_sum_n};
+  DeviceTensor *sums[std::size(kGemmSums)];
+  for (size_t kind = 0; kind < std::size(kGemmSums); ++kind) {
+    const bool of_rows = kGemmSums[kind].of_rows;
+    sums[kind] = call.output(kGemmSums[kind].name, spec.sums[kind],
+                             {of_rows ? spec.m : spec.n}, of_rows ? "bm" : "bn");
+    *members[kind] = view(sums[kind]);
+  }
   params.d = view(d);
   params.epilogue.aux = view(aux);
   // An input that is an output's memory.
@@ -86,6 +96,10 @@ GemmResult call_gemm(flydsl_aot_handle *handle, const GemmSpec &spec, const Gemm
   params.c = shared(spec.c_in_d, spec.c_in_aux, "c", spec.c, numbers.c);
   params.epilogue.residual =
       shared(spec.residual_in_d, false, "residual", spec.residual, numbers.residual);
+  if (spec.z.present) {
+    params.epilogue.gradient = 1;
+    params.epilogue.aux = shared(spec.z_in_d, false, "z", spec.z, numbers.z);
+  }
   params.epilogue.bias_m = call.input("bias_m", spec.bias_m, numbers.bias_m, {spec.m}, "bm");
   params.epilogue.bias_n = call.input("bias_n", spec.bias_n, numbers.bias_n, {spec.n}, "bn");
   params.a_descale = call.input("a_descale", spec.a_descale, numbers.a_descale,
@@ -98,6 +112,8 @@ GemmResult call_gemm(flydsl_aot_handle *handle, const GemmSpec &spec, const Gemm
   if (result.device_failed) return result;
   if (d) result.d = Elements::taken_from(*d);
   if (aux) result.aux = Elements::taken_from(*aux);
+  for (size_t kind = 0; kind < std::size(kGemmSums); ++kind)
+    if (sums[kind]) result.sums[kind] = Elements::taken_from(*sums[kind]);
   return result;
 }
 
@@ -129,10 +145,13 @@ class Judge {
         judge_columns(batch, some_of(spec_.n, spec_.judged, &random));
       }
     }
+    for (size_t kind = 0; kind < std::size(kGemmSums); ++kind)
+      if (spec_.sums[kind].present) judge_sums(kind);
   }
   std::string fault() const {
     std::string fault = d_.fault();
     if (fault.empty() && spec_.aux.present) fault = aux_.fault();
+    if (fault.empty()) fault = sums_fault_;
     return fault.empty() ? wanted_ : fault;
   }
   std::string numbers() const {
@@ -183,9 +202,23 @@ class Judge {
                 ", but the case says " + std::to_string(want) + ": one is wrong";
   }
 
+  void judge_sums(size_t kind) {
+    MatrixVerdict verdict(kGemmSums[kind].name, spec_.sums[kind].dtype);
+    const Elements &sums = result_.sums[kind];
+    const int64_t of_matrix = kGemmSums[kind].of_rows ? spec_.m : spec_.n;
+    for (size_t at = 0; at < sums.bits.size(); ++at) {
+      const int64_t batch = static_cast<int64_t>(at) / of_matrix,
+                    place = static_cast<int64_t>(at) % of_matrix;
+      const GemmSumValue right = gemm_sum(spec_, numbers_, result_.d, kind, batch, place);
+      verdict.judge(batch, place, 0, sums[at], right.sum, right.error);
+    }
+    if (sums_fault_.empty()) sums_fault_ = verdict.fault();
+  }
+
   const GemmSpec &spec_;
   const GemmNumbers &numbers_;
   const GemmResult &result_;
+  std::string sums_fault_;
   MatrixVerdict d_, aux_;
   std::string wanted_;
 };
@@ -212,7 +245,10 @@ Outcome verify_gemm_case(flydsl_aot_handle *handle, const GemmSpec &spec) {
   outcome.fault = judge.fault();
   for (int64_t n = 1; n < spec.repeat && outcome.fault.empty(); ++n) {
     const GemmResult again = call_gemm(handle, spec, numbers);
-    if (again.d.bits != result.d.bits || again.aux.bits != result.aux.bits)
+    bool same = again.d.bits == result.d.bits && again.aux.bits == result.aux.bits;
+    for (size_t kind = 0; kind < std::size(kGemmSums); ++kind)
+      same &= again.sums[kind].bits == result.sums[kind].bits;
+    if (!same)
       outcome.fault = "call " + std::to_string(n + 1) + " gave other bits than the first";
   }
   return outcome;

@@ -9,6 +9,7 @@ namespace flydsl::verify {
 
 struct GemmResult : CallResult {
   Elements d, aux;  // dense
+  Elements sums[std::size(kGemmSums)];
 };
 GemmResult call_gemm(flydsl_aot_handle *handle, const GemmSpec &spec, const GemmNumbers &numbers);
 

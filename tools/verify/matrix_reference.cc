@@ -42,4 +42,28 @@ double activation_of(int32_t activation, double x) {
   }
 }
 
+double derivative_of(int32_t activation, double x) {
+  if (std::isnan(x)) return x;
+  if (std::isinf(x)) return x > 0 ? 1 : 0;
+  // s + x s (1 - s) v', for x s(v) with s = 1 / (1 + exp(-v)) and 1 - s = 1 / (1 + exp(v)).
+  const auto of_sigmoid = [x](double v, double slope) {
+    const double s = 1 / (1 + std::exp(-v)), rest = 1 / (1 + std::exp(v));
+    return s + (s == 0 || rest == 0 ? 0 : x * s * rest * slope);
+  };
+  switch (activation) {
+    case FLYDSL_AOT_ACTIVATION_RELU:
+      return x > 0 ? 1 : 0;
+    case FLYDSL_AOT_ACTIVATION_GELU:
+      return std::erfc(-x / M_SQRT2) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+    case FLYDSL_AOT_ACTIVATION_GELU_TANH: {
+      const double root = 2 * std::sqrt(2 / M_PI);
+      return of_sigmoid(root * (x + 0.044715 * x * x * x), root * (1 + 3 * 0.044715 * x * x));
+    }
+    case FLYDSL_AOT_ACTIVATION_SILU:
+      return of_sigmoid(x, 1);
+    default:
+      return 1;
+  }
+}
+
 }  // namespace flydsl::verify

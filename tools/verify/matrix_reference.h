@@ -30,5 +30,7 @@ double accumulation_error(int64_t k);
 
 // The functions of flydsl_aot_activation (include/flydsl_aot/gemm.h).
 double activation_of(int32_t activation, double x);
+// Its derivative.
+double derivative_of(int32_t activation, double x);
 
 }  // namespace flydsl::verify

@@ -6,7 +6,7 @@ A new family of fast instances is one more file with its key from keys.py, its n
 from ..model import Operator, Table
 from . import few_rows, general, tiles
 from .arguments import ARGUMENTS
-from .keys import K_GRANULE, KEY_FIELDS, TILES
+from .keys import K_GRANULE, KEY_FIELDS
 
 _FAMILIES = (tiles, few_rows, general)
 
@@ -18,14 +18,12 @@ def _instances(arch):
 
 
 def _fast_tiles():
-    """(a_dtype, b_dtype, layout, tile, rows, columns) of fast instances."""
-    by_number = {number: (rows, columns) for number, rows, columns in TILES.values()}
-    keys = {tuple(instance.key) for instance in _instances("gfx950")}
-    rows = []
-    for fields in map(dict, keys):
-        if fields.get("tile", 0) != 0:
-            tile = fields["tile"]
-            rows.append((fields["a_dtype"], fields["b_dtype"], fields["layout"], tile, *by_number[tile]))
+    """(a_dtype, b_dtype, layout, tile, rows, columns, whether work-groups have one after the other) of fast instances."""
+    rows = set()
+    for instance in _instances("gfx950"):
+        key, (tile_rows, tile_columns, groups) = dict(instance.key), instance.tile
+        if key.get("tile", 0) != 0:
+            rows.add((key["a_dtype"], key["b_dtype"], key["layout"], key["tile"], tile_rows, tile_columns, int(groups > 0)))
     return tuple(sorted(rows))
 
 
@@ -38,7 +36,7 @@ OPERATOR = Operator(
     tables=(
         Table(
             "fast_tiles",
-            "X(a_dtype, b_dtype, layout, tile, rows, columns) of each functional key that has fast instances.",
+            "X(a_dtype, b_dtype, layout, tile, rows, columns, goes_on) of each functional key that has fast instances.",
             _fast_tiles(),
         ),
         Table("k_granule", "X(K): parts of K are multiples.", ((K_GRANULE,),)),

@@ -4,22 +4,24 @@ from ..model import Instance
 from .keys import SIZES, TILES, key
 
 _ELEMENTS = ("bf16", "fp16")
-_TILES = ("m16n16", "m32n16", "m64n16")
+# tile -> steps of 32 k that are loaded together, and waves a SIMD: as much is under way either way (kernels/gemm/NOTES.md).
+_TILES = {"m16n16": (4, 4), "m32n16": (8, 2), "m32n32": (2, 4), "m64n16": (2, 3), "m64n32": (2, 2)}
 
 
 def _instance(dtype, tile):
     _, rows, columns = TILES[tile]
+    steps, waves = _TILES[tile]
     return Instance(
         name=f"gemm_{dtype}_kk_{tile}",
         header="gemm/gemm_few_rows.hip.h",
-        entry=f"gemm_few_rows<{dtype}, {rows // 16}, {columns // 16}>",
+        entry=f"gemm_few_rows<{dtype}, {rows // 16}, {columns // 16}, {steps}>",
         key=key(dtype, dtype, tile, "kk"),
         preference=0,
         align_bytes=16,
         block=(256, 1, 1),
         tile=(rows, columns, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=2,
+        waves_per_simd=waves,
         seq_q=SIZES,
         seq_k=SIZES,
     )

@@ -1,11 +1,12 @@
-"""One instance an operand type for everything that the header allows (gemm_general.hip.h), and the second pass of split-K."""
+"""One instance an operand type for everything that the header allows (gemm_general.hip.h), the second pass of split-K, and bias gradients."""
 
 from ..model import Instance
-from .keys import SIZES, TILES, key
+from .keys import PASSES, SIZES, TILES, key
 
 # e4m3 stands for e5m2 too: any combination of both.
 _OPERANDS = {"bf16": "bf16", "fp16": "fp16", "fp32": "float", "e4m3": "u8"}
 _SECOND_PASS_ELEMENTS = 2048  # of D, of a work-group
+_ROWS_SUMMED = 64  # the same of sums
 
 
 def _general(dtype):
@@ -31,7 +32,7 @@ _SECOND_PASS = Instance(
     name="gemm_second_pass",
     header="gemm/gemm_second_pass.hip.h",
     entry="add_parts_of_k",
-    key=(("second_pass", 1),),
+    key=(("pass", PASSES["second_pass"]),),
     preference=0,
     align_bytes=1,
     block=(256, 1, 1),
@@ -43,5 +44,21 @@ _SECOND_PASS = Instance(
 )
 
 
+_SUMS = Instance(
+    name="gemm_sums",
+    header="gemm/gemm_sums.hip.h",
+    entry="sum_matrix",
+    key=(("pass", PASSES["sums"]),),
+    preference=0,
+    align_bytes=1,
+    block=(1024, 1, 1),
+    tile=(_ROWS_SUMMED, 0, 0),
+    lds_dynamic_bytes=0,
+    waves_per_simd=4,
+    seq_q=SIZES,
+    seq_k=SIZES,
+)
+
+
 def instances():
-    return tuple(_general(dtype) for dtype in _OPERANDS) + (_SECOND_PASS,)
+    return tuple(_general(dtype) for dtype in _OPERANDS) + (_SECOND_PASS, _SUMS)

@@ -4,10 +4,10 @@ from ..model import KeyField
 
 KEY_FIELDS = (
     KeyField("a_dtype", 0, 8, "flydsl_aot_dtype; general instance: bf16, fp16, fp32, or e4m3 for both 8-bit types"),
-    KeyField("b_dtype", 8, 8, "the same; 0 for the second pass, as a_dtype and all that follow"),
+    KeyField("b_dtype", 8, 8, "the same; 0 unless pass is 0, as a_dtype and all that follow"),
     KeyField("tile", 16, 8, "TILES; 0 for the general instance"),
     KeyField("layout", 24, 2, "LAYOUTS; 0 for the general instance"),
-    KeyField("second_pass", 26, 1, "1: adds the parts of K and makes D of the sums"),
+    KeyField("pass", 26, 2, "PASSES"),
 )
 
 # Of fast instances. An operand's rows are those of A, the columns of B. `rows` contiguous: there are a multiple of 8 of
@@ -30,7 +30,11 @@ TILES = {
     "m64n16": (5, 64, 16),
     "m32n16": (6, 32, 16),
     "m16n16": (7, 16, 16),
+    "m32n32": (8, 32, 32),
+    "m64n32": (9, 64, 32),
 }
+# Products; adds the parts of K and makes D of the sums; sums of rows or columns.
+PASSES = {"products": 0, "second_pass": 1, "sums": 2}
 K_GRANULE = 256  # of a part of K
 SIZES = (0, 1 << 30)
 DTYPES = {"fp32": 2, "fp16": 3, "bf16": 4, "e4m3": 10, "e5m2": 11}

@@ -8,11 +8,12 @@
 
 namespace flydsl::kernels::matmul {
 
-// Blocks of 16 rows of A and of 16 columns of B.
-template <class Element, int row_blocks, int column_blocks>
+// Blocks of 16 rows of A and of 16 columns of B. `steps`: of 32 k, that are loaded and multiplied together.
+template <class Element, int row_blocks, int column_blocks,
+          int steps = row_blocks + column_blocks <= 3 ? 8 : 4>
 struct FewRows {
   static constexpr u32 kWaves = 4, kBlocks = row_blocks * column_blocks;
-  static constexpr int kSteps = row_blocks + column_blocks <= 3 ? 8 : 4;  // of 32 k
+  static constexpr int kSteps = steps;
   static constexpr i32 kChunk = 32 * kSteps;
   static constexpr u32 kLdsBytes = kWaves * kBlocks * 1024;
 
