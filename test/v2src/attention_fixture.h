@@ -1,12 +1,9 @@
-// An opened library on a pretend device, with an archive of every attention_forward instance, and a
-// valid problem to start from. The code objects are pretend too: launches are recorded, not
-// computed.
+// A pretend device (one_kernel_fixture.h) with an archive of every attention_forward instance, and a valid problem to start from.
 #pragma once
 
-#include "flydsl_aot/flydsl_aot.hpp"
 #include "flydsl_aot_generated/attention_forward_kernarg.h"
-#include "test/src/device/fake_hip.h"
 #include "test/v2src/attention_fixture_archive.h"
+#include "test/v2src/one_kernel_fixture.h"
 
 namespace flydsl::test {
 
@@ -29,20 +26,12 @@ inline flydsl_aot_attention_forward_params valid_params() {
   return params;
 }
 
-class AttentionTest : public ::testing::Test {
+class AttentionTest
+    : public OneKernelTest<
+          flydsl_aot_attention_forward_params, flydsl_aot_attention_forward_kernarg,
+          &flydsl_aot::Library::attention_forward, &flydsl_aot::Library::attention_forward_query> {
  protected:
-  void SetUp() override {
-    fake_ = open_fake_hip(FAKE_HIP7);
-    ASSERT_NE(fake_, nullptr);
-    fake_->reset();
-    write_bytes(archive_path_, build_or_die(attention_spec()));
-    auto options = flydsl_aot::open_options();
-    options.device = FLYDSL_AOT_DEVICE_HIP;
-    options.device_library = FAKE_HIP7;
-    options.archive_path = archive_path_.c_str();
-    const auto status = flydsl_aot::Library::open(options, &library_);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
+  archive::ArchiveSpec spec() const override { return attention_spec(); }
 
   flydsl_aot::Library open_without_device() {
     auto options = flydsl_aot::open_options();
@@ -58,21 +47,13 @@ class AttentionTest : public ::testing::Test {
   // Launches and gives the kernel arguments that arrived.
   flydsl_aot_attention_forward_kernarg launch(const flydsl_aot_attention_forward_params &params,
                                               void *stream = nullptr) {
-    flydsl_aot_attention_forward_kernarg kernarg{};
     const int before = fake_->launches;
     const auto status = library_.attention_forward(params, stream);
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(fake_->launches, before + 1);
-    EXPECT_EQ(fake_->last_launch.kernarg_bytes, sizeof kernarg);
-    std::memcpy(&kernarg, fake_->last_launch.kernarg, sizeof kernarg);
-    return kernarg;
+    return kernarg();
   }
   std::string launched() const { return fake_->last_launch.symbol; }
-
-  FakeHip *fake_ = nullptr;
-  TempFolder folder_;
-  std::string archive_path_ = folder_.file("flydsl_aot.gfx950.fda");
-  flydsl_aot::Library library_;
 };
 
 }  // namespace flydsl::test

@@ -1,5 +1,5 @@
-// What the tests of operators with one kernel and no workspace share: a library on a pretend device, with an archive of pretend
-// kernels. Launches are recorded, not computed.
+// What the tests of operators share: a library on a pretend device, with an archive of pretend kernels; launches are recorded, not
+// computed. And what those with one kernel and no workspace do.
 #pragma once
 
 #include <gtest/gtest.h>
