@@ -48,6 +48,21 @@ class Sequences : public ::testing::Test {};
 using Clients = ::testing::Types<ForwardClient, BackwardClient>;
 TYPED_TEST_SUITE(Sequences, Clients);
 
+// L with the shape of padded sequences is memory for that of packed ones.
+TYPED_TEST(Sequences, LseOfAnotherShape) {
+  const std::string line = "b=2 hq=3 hkv=3 sq=70 d=64 q_lengths=packed:70,21 k_lengths=packed:70,21";
+  TypeParam client(line, Way::kFlash);
+  const flydsl_aot_tensor &lse = client.asked.lse;
+  ASSERT_EQ(lse.strides[0], lse.sizes[1]) << "without gaps";
+  const auto numbers = static_cast<uint64_t>(lse.sizes[0] * lse.sizes[1]);
+  client.params->L = TensorView<2>(reinterpret_cast<intptr_t>(lse.data), {1, numbers}, {numbers, 1},
+                                   aotriton::kFloat32);
+  expect_right(&client, line);
+  client.params->L = TensorView<2>(reinterpret_cast<intptr_t>(lse.data), {1, numbers - 1},
+                                   {numbers - 1, 1}, aotriton::kFloat32);
+  EXPECT_EQ(client.call(), hipErrorInvalidValue);
+}
+
 #if AOTRITON_VERSION_MINOR < 14
 
 TYPED_TEST(Sequences, Padded) {

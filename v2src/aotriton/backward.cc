@@ -59,7 +59,7 @@ class Backward {
     Sequences sequences;
     flydsl_aot_status status = place_sequences(call_, &sequences);
     if (status == FLYDSL_AOT_OK) status = mask_of(call_, sequences, &params_.mask);
-    if (status == FLYDSL_AOT_OK) status = place_lse(call_, sequences.q, true, &params_.lse);
+    if (status == FLYDSL_AOT_OK) status = place_lse(call_, sequences.q, &params_.lse);
     if (status == FLYDSL_AOT_OK) status = lengths_q_.separate(call_.function, &sequences.q);
     if (status == FLYDSL_AOT_OK) status = lengths_k_.separate(call_.function, &sequences.k);
     if (status != FLYDSL_AOT_OK) return status;

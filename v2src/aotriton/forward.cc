@@ -22,7 +22,7 @@ flydsl_aot_status params_of(const ForwardCall &call, Lengths *lengths_q, Lengths
   Sequences sequences;
   flydsl_aot_status status = place_sequences(call, &sequences);
   if (status == FLYDSL_AOT_OK) status = mask_of(call, sequences, &params->mask);
-  if (status == FLYDSL_AOT_OK) status = place_lse(call, sequences.q, false, &params->lse);
+  if (status == FLYDSL_AOT_OK) status = place_lse(call, sequences.q, &params->lse);
   if (status == FLYDSL_AOT_OK) status = lengths_q->separate(call.function, &sequences.q);
   if (status == FLYDSL_AOT_OK) status = lengths_k->separate(call.function, &sequences.k);
   if (status != FLYDSL_AOT_OK) return status;

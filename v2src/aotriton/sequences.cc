@@ -161,8 +161,7 @@ flydsl_aot_status place_sequences(const Call &call, Sequences *sequences) {
   return status == FLYDSL_AOT_OK ? place_side(call, k, batches, &sequences->k) : status;
 }
 
-flydsl_aot_status place_lse(const Call &call, const Rows &rows, bool padded_too,
-                            flydsl_aot_tensor *lse) {
+flydsl_aot_status place_lse(const Call &call, const Rows &rows, flydsl_aot_tensor *lse) {
   *lse = {};
   if (!call.lse) return FLYDSL_AOT_OK;
   const int64_t heads = size_of(call.q, 1);
@@ -200,10 +199,10 @@ flydsl_aot_status place_lse(const Call &call, const Rows &rows, bool padded_too,
       set({batches, heads, longest}, {rows.uniform ? longest * column : heads * line, line, column});
     return FLYDSL_AOT_OK;
   }
-  if (call.lse_layout == 0 && padded_too && rows.packed && lines == batches * heads &&
-      columns >= longest) {
-    lse->rank = 3;
-    set({batches, heads, longest}, {heads * line, line, column});
+  // Of another shape, but large enough and without gaps: AOTriton takes it as memory for lines of all rows, in both passes.
+  if (call.lse_layout == 0 && rows.packed && lines * columns >= heads * in_line && column == 1 &&
+      line == columns) {
+    set({heads, in_line}, {in_line, 1});
     return FLYDSL_AOT_OK;
   }
   return refuse(call.function, FLYDSL_AOT_INVALID_SHAPE,

@@ -29,8 +29,7 @@ struct Sequences {
 // Fails, with the message, where the C ABI has no such sequences, or arrays are missing or too short.
 flydsl_aot_status place_sequences(const Call &call, Sequences *sequences);
 
-// The LSE of the queries; absent where the call has none. `padded_too`: that of packed queries may also be (B, Hq, longest).
-flydsl_aot_status place_lse(const Call &call, const Rows &rows, bool padded_too,
-                            flydsl_aot_tensor *lse);
+// The LSE of the queries; absent where the call has none.
+flydsl_aot_status place_lse(const Call &call, const Rows &rows, flydsl_aot_tensor *lse);
 
 }  // namespace flydsl::aotriton
