@@ -118,6 +118,7 @@ def operator(name, arguments=()):
         arguments=(*_ARGUMENTS, *arguments),
         key_fields=_KEY_FIELDS,
         instances=instances,
+        compiled=instances,
         tables=(
             Table(
                 "most_in_registers",

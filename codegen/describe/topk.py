@@ -121,6 +121,7 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
+    compiled=_instances,
     tables=(
         Table("most_few", "X(K) up to which instances for few elements go.", ((_MOST_FEW,),)),
         Table("few_candidates", "X(candidates) that a work-group holds in registers.", ((_CANDIDATE_THREADS * _CANDIDATES_OF_THREAD,),)),

@@ -52,6 +52,14 @@ class JitTest(unittest.TestCase):
             again, errors = self.run_tool("verify", operator, *verify, FLYDSL_EMU_ARCH="gfx942", FLYDSL_EMU_CHECKS="all")
             self.assertEqual((again, self.compiled(errors)), (first, (set(), made)))
 
+    def test_every_operator_without_instructions_of_one_architecture(self):
+        for operator, case in (("topk", "shape=9x999 k=8 dtype=fp16"), ("topk_softmax", "shape=37x128 k=8 dtype=bf16"),
+                               ("rms_norm_backward", "dtype=bf16 m=110 n=128 weight=same dweight=same"),
+                               ("layer_norm_backward", "dtype=bf16 m=110 n=128 weight=same dweight=same dbias=same")):
+            out, errors = self.run_tool("verify", operator, "--device", "emulator", "--case", f"x {case}", FLYDSL_EMU_ARCH="gfx942")
+            self.assertIn("1 passed, 0 failed", out)
+            self.assertTrue(self.compiled(errors)[0], errors)
+
     def test_head_dims_beyond_the_archive(self):
         cases = self.folder / "cases.txt"
         cases.write_text(HEAD_DIMS)
