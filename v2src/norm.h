@@ -1,6 +1,8 @@
 // What rms_norm and layer_norm share on the host: check -> describe -> select -> launch, of either's parameters.
 #pragma once
 
+#include <algorithm>
+
 #include "flydsl_aot/types.h"
 #include "src/select/select.h"
 #include "v2src/launch.h"
@@ -114,6 +116,9 @@ struct Calls {
     const uint32_t rows_of_group = kernel.entry().tile[0];
     kernarg.tiles = (kernarg.rows - 1) / rows_of_group + 1;
     kernarg.groups = groups_for(kernarg.tiles);
+    // Those of a kernel that keeps weights for the rows of a work-group are at most so many.
+    const uint32_t most_groups = kernel.entry().tile[1];
+    if (most_groups != 0) kernarg.groups = std::min(kernarg.groups, most_groups);
     return kernel.run({kernarg.groups, 1, 0}, &kernarg, sizeof kernarg);
   }
 

@@ -137,7 +137,7 @@ Status check(const Params &params, bool query) {
   return check_memory(all, query);
 }
 
-Problem describe(const Params &params, const Limits &limits, uint32_t most_rows) {
+Problem describe(const Params &params, int64_t columns, uint32_t most_rows) {
   Problem problem{};
   problem.params = params;
   const Rows rows = rows_of(params.x);
@@ -148,10 +148,7 @@ Problem describe(const Params &params, const Limits &limits, uint32_t most_rows)
 
   const auto length = static_cast<uint64_t>(rows.length);
   const uint64_t align_bytes = alignment_of_rows(params, rows.length);
-  problem.in_registers = problem.wants_dx() &&
-                         rows.length <= (align_bytes >= 16 ? limits.most_wide : limits.most_narrow);
-
-  problem.column_tiles = divide_up(length, static_cast<uint64_t>(limits.columns));
+  problem.column_tiles = divide_up(length, static_cast<uint64_t>(columns));
   // Not past 2^64: kColumnGroups are far fewer than rows where the first factor is large.
   const uint64_t wanted =
       divide_up(problem.rows, std::max<uint64_t>(1, kColumnGroups / problem.column_tiles));
@@ -174,20 +171,26 @@ Problem describe(const Params &params, const Limits &limits, uint32_t most_rows)
   return problem;
 }
 
-Passes passes_of(const Problem &problem) {
+bool holds_rows(const flydsl_aot_handle *handle, const Problem &problem,
+                const archive::TargetId &target) {
+  const select::Problem &key = problem.keys[static_cast<size_t>(Pass::kRows)];
+  return problem.wants_dx() && select::select(handle->context(target), key).has_value();
+}
+
+Passes passes_of(const Problem &problem, bool held) {
   Passes passes{};
   const auto add = [&](Pass pass, bool runs) {
     if (runs) passes.all[passes.count++] = pass;
   };
-  add(Pass::kRows, problem.in_registers);
-  add(Pass::kSums, problem.wants_dx() && !problem.in_registers);
-  add(Pass::kColumns, problem.rows > 0 && !problem.in_registers);
+  add(Pass::kRows, held);
+  add(Pass::kSums, problem.wants_dx() && !held);
+  add(Pass::kColumns, problem.rows > 0 && !held);
   add(Pass::kTotals, problem.wants_totals());
   return passes;
 }
 
-Pass main_pass(const Problem &problem) {
-  if (problem.in_registers) return Pass::kRows;
+Pass main_pass(const Problem &problem, bool held) {
+  if (held) return Pass::kRows;
   return problem.rows > 0 ? Pass::kColumns : Pass::kTotals;
 }
 

@@ -27,17 +27,10 @@ struct Params {
 enum class Pass : uint64_t { kRows, kSums, kColumns, kTotals };
 constexpr size_t kPasses = 4;
 
-// Of an element type: how long rows may be that registers hold, and how many columns a work-group goes down.
-struct Limits {
-  uint64_t dtype;
-  int64_t most_wide, most_narrow, columns;
-};
-
-// How the rows are cut, which the alignment of pointers does not change but for `in_registers`.
+// How the rows are cut, which the alignment of pointers does not change.
 struct Problem {
   Params params;
   bool empty;
-  bool in_registers;  // dx by kRows; else by kSums and kColumns, if it is wanted
   uint64_t rows;
   int64_t length;
   uint64_t most_slots;  // of either way
@@ -51,17 +44,21 @@ struct Problem {
 };
 
 Status check(const Params &params, bool query);
-// But for the operators and functional keys of its keys. `most_rows`: of one team in a slot.
-Problem describe(const Params &params, const Limits &limits, uint32_t most_rows);
+// But for the operators and functional keys of its keys. `columns`: of a work-group that goes down them; `most_rows`: of one
+// team in a slot.
+Problem describe(const Params &params, int64_t columns, uint32_t most_rows);
+// Whether a kernel of the target holds a row: dx by kRows, else by kSums and kColumns, if it is wanted.
+bool holds_rows(const flydsl_aot_handle *handle, const Problem &problem,
+                const archive::TargetId &target);
 
 // The passes that run, in their order.
 struct Passes {
   Pass all[3];
   size_t count;
 };
-Passes passes_of(const Problem &problem);
+Passes passes_of(const Problem &problem, bool held);
 // The one that a query names.
-Pass main_pass(const Problem &problem);
+Pass main_pass(const Problem &problem, bool held);
 
 // Offsets in bytes of what passes leave each other.
 struct Workspace {
@@ -146,7 +143,7 @@ Kernarg common_kernarg(const Problem &problem, const Workspace &workspace) {
   return kernarg;
 }
 
-// `Operator` has Params and Kernarg, kName, kContract, kMostRows, functional_key(dtype, pass), limits(dtype) and
+// `Operator` has Params and Kernarg, kName, kContract, kMostRows, functional_key(dtype, pass), columns(dtype) and
 // params_of(its parameters).
 template <class Operator>
 struct Calls {
@@ -161,7 +158,7 @@ struct Calls {
     const Params all = Operator::params_of(*params);
     FLYDSL_RETURN_IF_ERROR(check(all, query));
     const auto dtype = static_cast<uint64_t>(all.x.dtype);
-    *problem = describe(all, Operator::limits(dtype), Operator::kMostRows);
+    *problem = describe(all, Operator::columns(dtype), Operator::kMostRows);
     for (size_t pass = 0; pass < kPasses; ++pass) {
       problem->keys[pass].op = Operator::kName;
       problem->keys[pass].functional_key =
@@ -178,8 +175,12 @@ struct Calls {
     Workspace workspace;
     FLYDSL_RETURN_IF_ERROR(workspace_of(problem, &workspace));
     FLYDSL_RETURN_IF_ERROR(check_workspace(problem.params, workspace.bytes, Operator::kName));
+    int device = 0;
+    FLYDSL_RETURN_IF_ERROR(handle->runtime->stream_device(stream, &device));
+    const archive::TargetId *target = nullptr;
+    FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
     // All are loaded before one is launched: a refused call has launched nothing.
-    const Passes passes = passes_of(problem);
+    const Passes passes = passes_of(problem, holds_rows(handle, problem, *target));
     std::array<std::optional<Launch>, std::size(Passes{}.all)> launches;
     for (size_t i = 0; i < passes.count; ++i) {
       launches[i].emplace(handle);
@@ -211,7 +212,10 @@ struct Calls {
     const auto prepare_main = [](const flydsl_aot_handle *library, const Caller *given, bool query,
                                  Caller *params, MainProblem *problem) {
       FLYDSL_RETURN_IF_ERROR(prepare(library, given, query, params, problem));
-      if (!problem->empty) problem->key = key_of(*problem, main_pass(*problem));
+      if (problem->empty) return Status();
+      const archive::TargetId *target = nullptr;
+      FLYDSL_RETURN_IF_ERROR(query_target(library, &target));
+      problem->key = key_of(*problem, main_pass(*problem, holds_rows(library, *problem, *target)));
       return Status();
     };
     return explain_problem<MainProblem>(handle, caller, prepare_main, callback, user);
@@ -223,7 +227,9 @@ struct Calls {
     FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
     FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
     if (problem.empty) return {};
-    const Passes passes = passes_of(problem);
+    const archive::TargetId *target = nullptr;
+    FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+    const Passes passes = passes_of(problem, holds_rows(handle, problem, *target));
     for (size_t i = 0; i < passes.count; ++i) {
       FLYDSL_RETURN_IF_ERROR(
           flydsl::prefetch(handle, key_of(problem, passes.all[i]), Operator::kContract));
@@ -250,11 +256,12 @@ struct Calls {
     FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
     Workspace workspace;
     FLYDSL_RETURN_IF_ERROR(workspace_of(problem, &workspace));
-    const Passes passes = passes_of(problem);
+    const bool held = holds_rows(handle, problem, *target);
+    const Passes passes = passes_of(problem, held);
     uint32_t entry = 0, main_entry = 0;
     for (size_t i = 0; i < passes.count; ++i) {
       FLYDSL_RETURN_IF_ERROR(choose(handle, key_of(problem, passes.all[i]), *target, &entry));
-      if (passes.all[i] == main_pass(problem)) main_entry = entry;
+      if (passes.all[i] == main_pass(problem, held)) main_entry = entry;
     }
     result->workspace_bytes = workspace.bytes;
     describe_kernel(handle, main_entry, result);

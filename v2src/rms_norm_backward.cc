@@ -21,12 +21,12 @@ struct Operator {
   static uint64_t functional_key(uint64_t dtype, uint64_t pass) {
     return flydsl_aot_rms_norm_backward_key(dtype, pass);
   }
-  static norm_backward::Limits limits(uint64_t dtype) {
-#define FLYDSL_AOT_LIMITS(number, wide, narrow, columns) \
-  if (dtype == (number)) return {number, wide, narrow, columns};
-    FLYDSL_AOT_RMS_NORM_BACKWARD_MOST_IN_REGISTERS(FLYDSL_AOT_LIMITS)
-#undef FLYDSL_AOT_LIMITS
-    return {};
+  static int64_t columns(uint64_t dtype) {
+#define FLYDSL_AOT_COLUMNS(number, columns) \
+  if (dtype == (number)) return columns;
+    FLYDSL_AOT_RMS_NORM_BACKWARD_COLUMNS(FLYDSL_AOT_COLUMNS)
+#undef FLYDSL_AOT_COLUMNS
+    return 0;
   }
   static norm_backward::Params params_of(const Params &from) {
     return norm_backward::common_params(from);

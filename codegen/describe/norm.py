@@ -33,7 +33,18 @@ _KEY_FIELDS = (
 )
 
 
-def _instance(operator, dtype, spread, preference, quantised):
+def _kept_bytes(operator, spread, quantised):
+    """Of LDS, for weights and biases (kernels/common/norm_row, kKeeps)."""
+    operands = {"layer_norm": 2, "rms_norm": int(spread.threads == 1024)}[operator]
+    kept = 16 * operands * spread.vectors * spread.threads
+    return kept if not spread.looped and not quantised and spread.vectors <= 5 and kept <= 131072 else 0
+
+
+# Of all work-groups together: as many as MI355X runs at once, twice those of an H200.
+_THREADS = 262144
+
+
+def _instance(operator, dtype, spread, preference, quantised, arch):
     return Instance(
         name=f"{operator}_{dtype}_{spread.name}{'_quantised' if quantised else ''}",
         header=f"{operator}/{operator}.hip.h",
@@ -42,8 +53,10 @@ def _instance(operator, dtype, spread, preference, quantised):
         preference=preference,
         align_bytes=spread.align_bytes,
         block=(spread.threads, 1, 1),
-        tile=(spread.threads // spread.team, 0, 0),
-        lds_dynamic_bytes=0,
+        # Work-groups that keep something are few, so that each has several rows.
+        tile=(spread.threads // spread.team, _THREADS // spread.threads if _kept_bytes(operator, spread, quantised) else 0, 0),
+        # On sm_90 a kernel declares less than that.
+        lds_dynamic_bytes=_kept_bytes(operator, spread, quantised) if arch.startswith("sm_") else 0,
         waves_per_simd=4 if quantised else spread.waves_per_simd,
         seq_q=(1, (1 << 62)),
         seq_k=(1, spread.capacity(dtype)),
@@ -57,7 +70,7 @@ def operator(name, spreads, quantised_spreads, arguments=()):
         if arch not in ARCHITECTURES:
             return ()
         return tuple(
-            _instance(name, dtype, spread, preference, quantised)
+            _instance(name, dtype, spread, preference, quantised, arch)
             for dtype in REALS
             for quantised, some in ((False, spreads), (True, quantised_spreads))
             for preference, spread in enumerate(some)

@@ -1,11 +1,11 @@
 """What rms_norm_backward and layer_norm_backward share: kernel arguments, functional key, passes and instances.
 
-Rows that registers hold: `rows`, then `totals` of weights. Else `sums`, `columns`, `totals`.
+Rows that registers or LDS hold: `rows`, then `totals` of weights. Else `sums`, `columns`, `totals`.
 """
 
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator, Table
-from .rows import ARCHITECTURES, LARGEST_ROW, REALS, Spread
+from .rows import ARCHITECTURES, BYTES, LARGEST_ROW, REALS, Spread
 
 _ARGUMENTS = (
     Argument("const void *", "x"),
@@ -51,6 +51,9 @@ _SPREADS = (
     Spread(256, 32, 1, wide=False),
     Spread(256, 256, 1, wide=False),
 )
+# Longer rows, held in LDS (kernels/common/norm_backward_held), and how many at once on sm_90.
+_HELD_SPREADS = ((Spread(512, 512, 4), 2), (Spread(512, 512, 8), 1))
+_HELD_ARCHITECTURES = ("gfx950", "sm_90")  # with 128 KiB and more of LDS
 _SUMS = (Spread(256, 256, 2), Spread(256, 256, 1, wide=False))
 _COLUMNS = (Spread(256, 256, 1), Spread(256, 256, 1, wide=False))
 # Of one team in a slot: as many fp32 numbers are added one after another.
@@ -58,7 +61,7 @@ MOST_ROWS = 128
 _TOTALS_THREADS, _TOTALS_COLUMNS = 1024, 16
 
 
-def _instance(operator, name, entry, dtype, number, preference, spread, tile, waves_per_simd=4, capacity=LARGEST_ROW):
+def _instance(operator, name, entry, dtype, number, preference, spread, tile, waves_per_simd=4, capacity=LARGEST_ROW, lds_dynamic_bytes=0):
     return Instance(
         name=f"{operator}_{name}",
         header=f"{operator}/{operator}.hip.h",
@@ -68,11 +71,27 @@ def _instance(operator, name, entry, dtype, number, preference, spread, tile, wa
         align_bytes=spread.align_bytes,
         block=(spread.threads, 1, 1),
         tile=tile,
-        lds_dynamic_bytes=0,
+        lds_dynamic_bytes=lds_dynamic_bytes,
         waves_per_simd=waves_per_simd,
         seq_q=(1, (1 << 62)),
         seq_k=(1, capacity),
     )
+
+
+def _held_instances_of(operator, dtype, arch):
+    if arch not in _HELD_ARCHITECTURES:
+        return
+    nvidia = arch.startswith("sm_")
+    for preference, (spread, places) in enumerate(_HELD_SPREADS, len(_SPREADS)):
+        # Sums of dbias, too, are more than registers hold.
+        if operator == "layer_norm_backward" and spread.capacity(dtype) > 32 * spread.team:
+            continue
+        entry = f"held_rows<{spread.threads}, {spread.tile(dtype)}, {places}>"
+        row_bytes = 2 * spread.capacity(dtype) * BYTES[dtype]
+        name = f"{dtype}_{spread.name}_held"
+        capacity = spread.capacity(dtype)
+        dynamic = places * row_bytes if nvidia else 0
+        yield _instance(operator, name, entry, REALS[dtype], ROWS, preference, spread, (1, 0, 0), 2, capacity, dynamic)
 
 
 def _instances_of(operator, dtype):
@@ -107,10 +126,13 @@ def operator(name, arguments=()):
             Spread(_TOTALS_THREADS, _TOTALS_THREADS, 1, wide=False),
             (1, _TOTALS_COLUMNS, 0),
         )
-        return (*(instance for dtype in REALS for instance in _instances_of(name, dtype)), totals)
-
-    def most_in_registers(dtype, wide):
-        return max(spread.capacity(dtype) for spread in _SPREADS if spread.wide == wide)
+        of_rows = (
+            instance
+            for dtype in REALS
+            for instances in (_instances_of(name, dtype), _held_instances_of(name, dtype, arch))
+            for instance in instances
+        )
+        return (*of_rows, totals)
 
     return Operator(
         name=name,
@@ -121,12 +143,9 @@ def operator(name, arguments=()):
         compiled=instances,
         tables=(
             Table(
-                "most_in_registers",
-                "X(dtype, elements of a row, of one that is not aligned to 16 bytes, columns of a tile).",
-                tuple(
-                    (number, most_in_registers(dtype, True), most_in_registers(dtype, False), _COLUMNS[0].capacity(dtype))
-                    for dtype, number in REALS.items()
-                ),
+                "columns",
+                "X(dtype, columns of a tile).",
+                tuple((number, _COLUMNS[0].capacity(dtype)) for dtype, number in REALS.items()),
             ),
             Table("most_rows", "X(rows of one team in a slot).", ((MOST_ROWS,),)),
         ),

@@ -18,8 +18,8 @@
  * - Deterministic: equal inputs, strides and alignments give equal bits; no atomic sums. Rows are added in slots of up to 128 rows a team of
  *   threads, slots in a fixed order.
  * - Stream-ordered; no hidden synchronisation or allocation; can be captured into a graph after a prefetch.
- * - h and dout are read from memory once where dx is wanted and rows have up to 8,192 elements (narrow alignment: 2,048; of fp32 in each case
- *   half), else twice. One call is two or three launches: dx and sums of slots; their totals.
+ * - h and dout are read from memory once where dx is wanted and rows have up to 16,384 elements on gfx950
+ *   (other GPUs: 8,192, fp32 4,096; narrow alignment: 2,048, fp32 1,024), else twice. One call is two or three launches: dx and sums of slots; their totals.
  *
  * Error bounds, of values in the normal range of fp32, N up to 2^20 and M up to 2^32: dx within
  *   2^-18 * rstd * (|g| + sum_n |g| / N + |z| * sum_n |g * z| / N) + 2^-23 * |dsum|, dweight within 2^-17 * sum_m |dout * z|, dbias

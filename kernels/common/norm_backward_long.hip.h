@@ -10,25 +10,6 @@
 
 namespace flydsl::kernels {
 
-// Vector v of the weights of columns from `first` on, of a thread that takes part.
-template <class Tile, class Args>
-FLYDSL_DEVICE void column_weights(Args args, u32 first, u32 rank, u32 v, u32 count,
-                                  typename Tile::Floats &weights) {
-  const auto weight = (global_ptr<const char>)args->weight;
-  if (!weight) {
-#pragma unroll
-    for (u32 i = 0; i < Tile::kOfVector; ++i) weights[i] = 1;
-    return;
-  }
-  const float offset = args->weight_offset;
-  with_real(static_cast<Real>(args->weight_dtype), [&](auto type) FLYDSL_INLINED {
-    using Other = typename decltype(type)::type;
-    Tile::template operand<Other>(weight + u64{first} * kRealBytes<Other>, rank, v, count, weights);
-#pragma unroll
-    for (u32 i = 0; i < Tile::kOfVector; ++i) weights[i] += offset;
-  });
-}
-
 // Sums of a part of a row: of products of gradients and what was normalised, and of gradients.
 template <bool kCentred, u32 kThreads, class Tile, class Arguments>
 FLYDSL_DEVICE void norm_backward_sums(const Arguments &args) {
@@ -59,8 +40,8 @@ FLYDSL_DEVICE void norm_backward_sums(const Arguments &args) {
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats weights, normed, douts;
         column_weights<Tile>(here, first, rank, v, count, weights);
-        normalise<Tile>(x_tile, of_row, rank, v, count, normed);
-        dout_tile.floats(rank, v, count, douts);
+        normalise<Tile>(x_tile.vectors[v], of_row, rank, v, count, normed);
+        floats_inside<Tile>(dout_tile.vectors[v], rank, v, count, douts);
 #pragma unroll
         for (u32 i = 0; i < Tile::kOfVector; ++i) {
           const float of = douts[i] * weights[i];
@@ -174,8 +155,8 @@ class NormBackwardColumns {
       if (first + r >= rows_) break;
       const OfRow row = of_row(first + r);
       Floats normed, douts;
-      normalise<Tile>(x[r], row.numbers, rank_, 0, count_, normed);
-      dout[r].floats(rank_, 0, count_, douts);
+      normalise<Tile>(x[r].vectors[0], row.numbers, rank_, 0, count_, normed);
+      floats_inside<Tile>(dout[r].vectors[0], rank_, 0, count_, douts);
 #pragma unroll
       for (u32 i = 0; i < kOfVector; ++i) {
         dweight[i] = __builtin_fmaf(douts[i], normed[i], dweight[i]);
@@ -213,8 +194,9 @@ FLYDSL_DEVICE void norm_backward_columns(const Arguments &args) {
   NormBackwardColumns<Arguments, kCentred, kThreads, Tile, kMostRows> columns;
   for (u64 item = group_index(); item < args.tiles; item += args.groups) {
     const ArgumentsOf<Arguments> here = arguments_here(args);
-    const u64 slot = item / here->column_tiles;
-    const u32 part = static_cast<u32>(item - slot * here->column_tiles);
+    // The last rows first: caches still have those that the sums were made of last.
+    const u64 slot = here->slots - 1 - item / here->column_tiles;
+    const u32 part = static_cast<u32>(item % here->column_tiles);
     columns.compute(here, slot, part * Tile::kCapacity);
   }
 }

@@ -100,8 +100,8 @@ class NormBackwardRows {
     float sums[kCentred ? 2 : 1] = {};
     Floats normed[kVectors], douts[kVectors];
     const auto unpack = [&](u32 v) {
-      normalise<Tile>(row.x, row.of_row, rank_, v, row.count, normed[v]);
-      row.dout.floats(rank_, v, row.count, douts[v]);
+      normalise<Tile>(row.x.vectors[v], row.of_row, rank_, v, row.count, normed[v]);
+      floats_inside<Tile>(row.dout.vectors[v], rank_, v, row.count, douts[v]);
     };
 #pragma unroll
     for (u32 v = 0; v < kVectors; ++v) {

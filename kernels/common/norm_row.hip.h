@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/arguments.hip.h"
+#include "common/held_row.hip.h"
 #include "common/quantised_row.hip.h"
 #include "common/row_place.hip.h"
 #include "common/row_tile.hip.h"
@@ -29,8 +30,34 @@ class NormRow {
 
   FLYDSL_DEVICE NormRow() : rank_(thread_index() % Tile::kTeam) {}
 
-  FLYDSL_DEVICE void compute(ArgumentsOf<Arguments> args, u64 row, bool real) {
+  // Weights and biases of the row's own type are read once for all rows of a work-group, where LDS has room for them; each thread
+  // reads back its own. Else weights are on their way before they are needed.
+#if defined(__gfx950__) || defined(__NVPTX__)
+  static constexpr u32 kMostKept = 131072;
+#else
+  static constexpr u32 kMostKept = 32768;
+#endif
+  static constexpr u32 kKept = kCentred ? 2 : 1;
+  static constexpr bool kKeeps = (kCentred || kThreads == 1024) && !kLooped && !kQuantised &&
+                                 Tile::kVectors <= 5 &&
+                                 kKept * Tile::kVectors * kThreads * 16 <= kMostKept;
+  FLYDSL_DEVICE void begin(ArgumentsOf<Arguments> args) {
+    has_weights_ = !kLooped && args->weight && args->weight_dtype == static_cast<u32>(kType);
+    if constexpr (kKeeps) {
+      if (has_weights_) keep(args->weight, args->row_length, 0);
+      if constexpr (kCentred) {
+        has_biases_ = args->bias && args->bias_dtype == static_cast<u32>(kType);
+        if (has_biases_) keep(args->bias, args->row_length, 1);
+      }
+      compiler_fence();
+    }
+  }
+
+  // Row `next` follows, if `more`.
+  FLYDSL_DEVICE void compute(ArgumentsOf<Arguments> args, u64 row, bool real, u64 next, bool more) {
     args_ = args;
+    more_ = more;
+    next_row_ = next;
     const RowPlace place = place_of_row(row, args_->rows, args_->rows_inner);
     x_ = (global_ptr<const char>)args_->x + place.at(args_->x_stride_o, args_->x_stride_i);
     residual_ = (global_ptr<const char>)args_->residual +
@@ -39,8 +66,6 @@ class NormRow {
     out_ = (global_ptr<char>)args_->out + place.at(args_->out_stride_o, args_->out_stride_i);
     length_ = real ? args_->row_length : 0;
 
-    // Weights of the row's own type are on their way before they are needed.
-    has_weights_ = !kLooped && args_->weight && args_->weight_dtype == static_cast<u32>(kType);
     const float variance = kCentred ? centre() : mean_square();
     rstd_ = 1.0f / __builtin_sqrtf(variance + args_->eps);
     if (args_->rstd && real && rank_ == 0) {
@@ -60,6 +85,24 @@ class NormRow {
   }
 
  private:
+  FLYDSL_DEVICE void keep(const void *from, u32 count, u32 which) {
+    Tile tile;
+    tile.load((global_ptr<const char>)from, rank_, count);
+#pragma unroll
+    for (u32 v = 0; v < Tile::kVectors; ++v) *kept_place(which, v) = tile.vectors[v];
+  }
+  static FLYDSL_DEVICE lds_ptr<u32x4> kept_place(u32 which, u32 v) {
+    return held_vectors<kThreads, kKept * Tile::kVectors>() +
+           (which * Tile::kVectors + v) * kThreads + thread_index();
+  }
+  // Vector v of weights of the row's own type.
+  FLYDSL_DEVICE u32x4 own_weights(u32 v) const {
+    if constexpr (kKeeps)
+      return *kept_place(0, v);
+    else
+      return weights_.vectors[v];
+  }
+
   // do_tile(first element, elements from there on), for the tiles of the row; the work-group's threads do as many.
   template <class DoTile>
   FLYDSL_DEVICE void for_tiles(DoTile do_tile) {
@@ -73,9 +116,47 @@ class NormRow {
 
   // The row, or its tile, from memory for the first time.
   FLYDSL_DEVICE void begin_tile(u32 first, u32 count) {
+    if constexpr (kFetchesNext) {
+      if (fetched_) {
+        if (!Tile::takes_part(rank_, count)) return tile_.clear();
+#pragma unroll
+        for (u32 v = 0; v < Tile::kVectors; ++v) {
+          if (v < kFetched)
+            tile_.vectors[v] = next_[v];
+          else
+            tile_.load_vector(x_, rank_, v, count);
+        }
+        return;
+      }
+    }
     fetch(first, count, true);
-    if constexpr (!kLooped) {
+    if constexpr (!kLooped && !kKeeps) {
       if (has_weights_) weights_.load((global_ptr<const char>)args_->weight, rank_, count);
+    }
+  }
+
+  // The next row is on its way once this one is there: of a work-group that has a multiprocessor or compute unit for itself.
+  static constexpr bool kFetchesNext = kKeeps && kThreads == 1024 && Tile::kWide;
+#if defined(__NVPTX__)
+  // Of 64 registers; one that is stored elsewhere would be waited for.
+  static constexpr u32 kFetched = kCentred ? Tile::kVectors / 2 : Tile::kVectors;
+#else
+  static constexpr u32 kFetched = Tile::kVectors;
+#endif
+  FLYDSL_DEVICE void fetch_next() {
+    if constexpr (kFetchesNext) {
+      compiler_fence();
+      fetched_ = more_ && !args_->residual;
+      if (!fetched_) return;
+      const u64 row = next_row_ < args_->rows ? next_row_ : args_->rows - 1;
+      const RowPlace place = place_of_row(row, args_->rows, args_->rows_inner);
+      const auto from =
+          (global_ptr<const char>)args_->x + place.at(args_->x_stride_o, args_->x_stride_i);
+      const u32 count = args_->row_length;
+      if (!Tile::takes_part(rank_, count)) return;
+#pragma unroll
+      for (u32 v = 0; v < kFetched; ++v)
+        next_[v] = *(global_ptr<const u32x4>)(from + Tile::place_of_vector(rank_, v, count));
     }
   }
 
@@ -102,6 +183,7 @@ class NormRow {
 #pragma unroll
       for (u32 i = 0; i < kOfVector; ++i) squares += sums[i];
     });
+    fetch_next();
     squares = team_.sum(squares);
     end_pass();
     return squares / static_cast<float>(args_->row_length);
@@ -129,6 +211,7 @@ class NormRow {
 #pragma unroll
       for (u32 i = 0; i < kOfVector; ++i) mean += sums[i];
     });
+    fetch_next();
     shift_ = team_.sum(mean);
     float mean_square;
 #pragma unroll 1
@@ -257,7 +340,7 @@ class NormRow {
       if (has_weights_) {
         const float offset = args_->weight_offset;
         with_weights([&](u32 v, Floats &weights) FLYDSL_INLINED {
-          unpack_reals<Element>(weights_.vectors[v], weights);
+          unpack_reals<Element>(own_weights(v), weights);
 #pragma unroll
           for (u32 i = 0; i < kOfVector; ++i) weights[i] += offset;
         });
@@ -290,11 +373,15 @@ class NormRow {
                        part, count, weights);
       } else if constexpr (!kLooped) {
 #pragma unroll
-        for (u32 v = 0; v < kPart; ++v)
-          unpack_reals<Element>(weights_.vectors[part + v], weights[v]);
+        for (u32 v = 0; v < kPart; ++v) unpack_reals<Element>(own_weights(part + v), weights[v]);
       }
-      column_vectors((global_ptr<const char>)args_->bias, args_->bias_dtype, 0.0f, first, part,
-                     count, biases);
+      if (!has_biases_) {
+        column_vectors((global_ptr<const char>)args_->bias, args_->bias_dtype, 0.0f, first, part,
+                       count, biases);
+      } else if constexpr (kKeeps) {
+#pragma unroll
+        for (u32 v = 0; v < kPart; ++v) unpack_reals<Element>(*kept_place(1, part + v), biases[v]);
+      }
 #pragma unroll
       for (u32 v = 0; v < kPart; ++v) {
         Floats values;  // past the end they are not stored
@@ -388,7 +475,9 @@ class NormRow {
   ArgumentsOf<Arguments> args_;
   Team<kThreads, Tile::kTeam> team_;
   Tile tile_, weights_;
-  bool has_weights_;
+  u32x4 next_[Tile::kVectors];
+  bool has_weights_ = false, has_biases_ = false, fetched_ = false, more_;
+  u64 next_row_;
   global_ptr<const char> x_, residual_;
   global_ptr<char> sum_, out_;
   u32 rank_, length_;
@@ -402,12 +491,15 @@ FLYDSL_DEVICE void norm_rows(const Arguments &args) {
   constexpr u32 kTeams = kThreads / Tile::kTeam;
   static_assert(!kLooped || kTeams == 1, "all threads of a work-group go round as often");
   NormRow<Arguments, kCentred, kThreads, Tile, kLooped, kQuantised> row;
+  row.begin(arguments_here(args));
   for (u64 tile = group_index(); tile < args.tiles; tile += args.groups) {
     const ArgumentsOf<Arguments> here = arguments_here(args);
     const u64 number = tile * kTeams + thread_index() / Tile::kTeam;
     const bool real = number < here->rows;
     // A team without a row reads the last one, and writes nothing.
-    row.compute(here, real ? number : here->rows - 1, real);
+    const u64 after = tile + here->groups;
+    row.compute(here, real ? number : here->rows - 1, real,
+                after * kTeams + thread_index() / Tile::kTeam, after < here->tiles);
   }
 }
 

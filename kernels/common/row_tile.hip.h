@@ -43,10 +43,14 @@ struct RowTile {
 #pragma unroll
     for (u32 v = 0; v < kVectors; ++v) load_vector(from, rank, v, count);
   }
+  // In bytes, of a wide tile.
+  static FLYDSL_DEVICE u32 place_of_vector(u32 rank, u32 v, u32 count) {
+    return (inside(rank, v, 0, count) ? index(rank, v, 0) : index(rank, 0, 0)) *
+           kRealBytes<Element>;
+  }
   FLYDSL_DEVICE void load_vector(global_ptr<const char> from, u32 rank, u32 v, u32 count) {
     if constexpr (kWide) {
-      const u32 at = inside(rank, v, 0, count) ? index(rank, v, 0) : index(rank, 0, 0);
-      vectors[v] = *(global_ptr<const u32x4>)(from + at * kRealBytes<Element>);
+      vectors[v] = *(global_ptr<const u32x4>)(from + place_of_vector(rank, v, count));
     } else {
       vec<typename Element::scalar, kOfVector> elements;
 #pragma unroll

@@ -155,6 +155,16 @@ FLYDSL_DEVICE void compiler_fence() {
   schedule_fence();
 }
 
+// Nor by the assembler of PTX, which looks through that; `lanes` are those that come here.
+FLYDSL_DEVICE void access_fence(u64 lanes) {
+#if defined(__NVPTX__)
+  __nvvm_bar_warp_sync(static_cast<u32>(lanes));
+#else
+  static_cast<void>(lanes);
+#endif
+  compiler_fence();
+}
+
 // The same value, of which the compiler knows nothing.
 FLYDSL_DEVICE u32 opaque(u32 value) {
 #if defined(__NVPTX__)
@@ -163,6 +173,9 @@ FLYDSL_DEVICE u32 opaque(u32 value) {
   asm volatile("" : "+v"(value));
 #endif
   return value;
+}
+FLYDSL_DEVICE float opaque(float value) {
+  return bits_as<float>(opaque(bits_as<u32>(value)));
 }
 
 }  // namespace flydsl::kernels

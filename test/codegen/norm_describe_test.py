@@ -55,15 +55,20 @@ class Gradients(unittest.TestCase):
                             fitting = [i for i in self.of_pass(operator, arch, dtype, number) if i.align_bytes <= align]
                             self.assertEqual(max(i.seq_k[1] for i in fitting), LARGEST_ROW)
 
-    def test_the_host_is_told_which_rows_registers_hold(self):
+    def test_shorter_rows_are_served_first(self):
+        for operator in self.OPERATORS:
+            for arch in ARCHITECTURES:
+                for dtype in REALS.values():
+                    for align in (1, 16):
+                        limits = [i.seq_k[1] for i in sorted(self.of_pass(operator, arch, dtype, norm_backward.ROWS), key=lambda i: i.preference)
+                                  if i.align_bytes == align]
+                        self.assertEqual(limits, sorted(limits))
+
+    def test_the_host_is_told_how_many_columns_a_tile_has(self):
         for operator in self.OPERATORS:
             tables = {table.name: table.rows for table in operator.tables}
-            for dtype, wide, narrow, columns in tables["most_in_registers"]:
-                rows = self.of_pass(operator, "gfx950", dtype, norm_backward.ROWS)
-                for align, most in ((16, wide), (1, narrow)):
-                    limits = [i.seq_k[1] for i in sorted(rows, key=lambda i: i.preference) if i.align_bytes == align]
-                    self.assertEqual(limits, sorted(limits))
-                    self.assertEqual(limits[-1], most)
+            self.assertEqual({dtype for dtype, _ in tables["columns"]}, set(REALS.values()))
+            for dtype, columns in tables["columns"]:
                 for instance in self.of_pass(operator, "gfx950", dtype, norm_backward.COLUMNS):
                     self.assertEqual(instance.tile[1], columns)
 

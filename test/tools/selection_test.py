@@ -43,6 +43,22 @@ PROBLEMS = (
     ((*LARGE, 64, 64), ("dropout_p=0.1",), "bf16_d64_features_m128n64", "bf16_d64_keys_general_m64n128"),
 )
 
+# Rows, columns, dtype; which kernel writes dx: rows that registers hold, that LDS holds, and longer ones.
+NORM_GRADIENTS = (
+    ("rms_norm", 16384, 4096, "bf16", "bf16_t256x2"),
+    ("rms_norm", 8192, 8192, "bf16", "bf16_t512x2"),
+    ("rms_norm", 4096, 8200, "bf16", "bf16_t512x4_held"),
+    ("rms_norm", 4096, 16384, "fp16", "fp16_t512x4_held"),
+    ("rms_norm", 2048, 32768, "bf16", "bf16_t512x8_held"),
+    ("rms_norm", 2048, 16384, "fp32", "fp32_t512x8_held"),
+    ("rms_norm", 2048, 32776, "bf16", "bf16_columns"),
+    ("rms_norm", 2048, 2049, "bf16", "bf16_columns_narrow"),
+    ("layer_norm", 16384, 4096, "fp32", "fp32_t512x2"),
+    ("layer_norm", 4096, 16384, "bf16", "bf16_t512x4_held"),
+    ("layer_norm", 2048, 16384, "fp32", "fp32_t512x8_held"),
+    ("layer_norm", 2048, 32768, "bf16", "bf16_columns"),
+)
+
 
 class SelectionTest(ToolTest):
     def taken(self, op, problem, settings):
@@ -66,6 +82,18 @@ class SelectionTest(ToolTest):
                 self.assertEqual(self.taken("attention_forward", problem, settings), [forward])
                 prepare, main, *_ = self.taken("attention_backward", problem, settings)
                 self.assertEqual((prepare, main), (f"{backward[:4]}_prepare", backward))
+
+    def test_gradients_of_norms_read_rows_once_where_a_kernel_holds_them(self):
+        for norm, rows, columns, dtype, kernel in NORM_GRADIENTS:
+            with self.subTest(norm=norm, rows=rows, columns=columns, dtype=dtype):
+                operator = f"{norm}_backward"
+                shapes = {name: f"{rows}x{columns}" for name in ("x", "dout")} | {"rstd": rows, "weight": columns}
+                if norm == "layer_norm":
+                    shapes["mean"] = rows
+                arguments = [f"--set={name}={shape}" for name, shape in shapes.items()]
+                result = self.tool("explain", operator, "--arch", "gfx950", *arguments, f"--set=dtype={dtype}")
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertEqual(re.findall(rf"^taken +{operator}_(\w+) \(native\)", result.stdout, re.MULTILINE), [kernel])
 
 
 if __name__ == "__main__":

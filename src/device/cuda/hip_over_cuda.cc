@@ -32,6 +32,8 @@ struct Driver {
   Result (*module_load)(void **, const void *) = nullptr;
   Result (*module_unload)(void *) = nullptr;
   Result (*module_function)(void **, void *, const char *) = nullptr;
+  Result (*function_get)(int *, int, void *) = nullptr;
+  Result (*function_set)(void *, int, int) = nullptr;
   Result (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    void *, void **, void **) = nullptr;
   Result (*alloc)(uint64_t *, size_t) = nullptr;
@@ -68,6 +70,8 @@ Driver load() {
                      find(library, "cuModuleLoadData", &driver.module_load) &
                      find(library, "cuModuleUnload", &driver.module_unload) &
                      find(library, "cuModuleGetFunction", &driver.module_function) &
+                     find(library, "cuFuncGetAttribute", &driver.function_get) &
+                     find(library, "cuFuncSetAttribute", &driver.function_set) &
                      find(library, "cuLaunchKernel", &driver.launch) &
                      find(library, "cuMemAlloc_v2", &driver.alloc) &
                      find(library, "cuMemFree_v2", &driver.release) &
@@ -94,7 +98,9 @@ Result with_context() {
   return cuda.set_current(context);
 }
 
-constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;  // CUdevice_attribute
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;      // CUdevice_attribute
+constexpr int kMaxSharedMemory = 97;                                // of a block that opts in
+constexpr int kDeclaredSharedMemory = 1, kDynamicSharedMemory = 8;  // CUfunction_attribute
 
 }  // namespace
 
@@ -155,7 +161,14 @@ EXPORT Result hipModuleUnload(void *module) {
   return result == kSuccess ? driver().module_unload(module) : result;
 }
 EXPORT Result hipModuleGetFunction(void **function, void *module, const char *name) {
-  return driver().module_function(function, module, name);
+  const Result result = driver().module_function(function, module, name);
+  if (result != kSuccess) return result;
+  // Launches may ask for all LDS that the device has; CUDA wants to be told past 48 KiB.
+  int device = 0, all = 0, declared = 0;
+  const bool known = driver().current_device(&device) == kSuccess &&
+                     driver().device_attribute(&all, kMaxSharedMemory, device) == kSuccess &&
+                     driver().function_get(&declared, kDeclaredSharedMemory, *function) == kSuccess;
+  return known ? driver().function_set(*function, kDynamicSharedMemory, all - declared) : result;
 }
 EXPORT Result hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                                     unsigned grid_z, unsigned block_x, unsigned block_y,
