@@ -9,11 +9,12 @@
 namespace flydsl::kernels {
 namespace gemm {
 
-constexpr u32 kSumThreads = 1024, kSumRows = 64;  // of D, of a work-group
+constexpr u32 kSumThreads = 1024, kSumRows = 32;  // of D, of a work-group
+constexpr u32 kSumLanes = kSumRows / 8;           // that have them, 8 each
 
-// One axis of A contiguous, or none: a lane has 8 neighbours in M, and every 128th k.
+// Anything but K contiguous: a lane has 8 neighbours in M, and every 256th k.
 struct SumsAlongM {
-  static constexpr u32 kSlices = kSumThreads / (kSumRows / 8), kUnrolled = 4;
+  static constexpr u32 kSlices = kSumThreads / kSumLanes, kUnrolled = 4;
   float total[8] = {};
 
   FLYDSL_DEVICE void add(const float (&values)[8]) {
@@ -53,7 +54,7 @@ struct SumsAlongM {
   }
 };
 
-// K contiguous: a lane has every 16th block of 8 k of one row.
+// K contiguous: a lane has every 32nd block of 8 k of one row.
 FLYDSL_DEVICE float sum_along_k(global_ptr<const char> from, Arguments args, u32 block) {
   constexpr i32 kStep = 8 * kSumThreads / kSumRows;
   const Dtype dtype{args->a_dtype};
@@ -87,7 +88,7 @@ FLYDSL_DEVICE void sum_matrix(const flydsl_aot_gemm_kernarg &) {
   const bool along_k = args->a_stride_k == 1 && args->a_stride_m != 1;
   const u32 group = thread / kSumRows, row = thread % kSumRows;
   // (Threads of a row are neighbours where K is contiguous, threads of neighbouring rows else.)
-  const i32 mine = first + static_cast<i32>(along_k ? thread / kGroups : thread % 8 * 8);
+  const i32 mine = first + static_cast<i32>(along_k ? thread / kGroups : thread % kSumLanes * 8);
   const i32 count = args->m - mine;
   const auto matrix = [&](u32 n) FLYDSL_INLINED {
     return (global_ptr<const char>)args->a +
@@ -102,9 +103,11 @@ FLYDSL_DEVICE void sum_matrix(const flydsl_aot_gemm_kernarg &) {
   } else {
     SumsAlongM sums;
     if (count > 0)
-      for (u32 n = 0; n < args->splits; ++n) sums.add_matrix(matrix(n), args, count, thread / 8);
+      for (u32 n = 0; n < args->splits; ++n)
+        sums.add_matrix(matrix(n), args, count, thread / kSumLanes);
 #pragma unroll
-    for (u32 i = 0; i < 8; ++i) memory[thread / 8 * kSumRows + thread % 8 * 8 + i] = sums.total[i];
+    for (u32 i = 0; i < 8; ++i)
+      memory[thread / kSumLanes * kSumRows + thread % kSumLanes * 8 + i] = sums.total[i];
     barrier();
 #pragma unroll
     for (u32 i = 0; i < kSlices / kGroups; ++i)

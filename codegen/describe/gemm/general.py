@@ -6,7 +6,7 @@ from .keys import PASSES, SIZES, TILES, key
 # e4m3 stands for e5m2 too: any combination of both.
 _OPERANDS = {"bf16": "bf16", "fp16": "fp16", "fp32": "float", "e4m3": "u8"}
 _SECOND_PASS_ELEMENTS = 2048  # of D, of a work-group
-_ROWS_SUMMED = 64  # the same of sums
+_ROWS_SUMMED = 32  # the same of sums
 
 
 def _general(dtype):
