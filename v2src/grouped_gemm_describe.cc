@@ -211,8 +211,8 @@ void set_keys(const Params &params, Problem *problem, int64_t compute_units) {
     const double cost = &tile == few            ? 0
                         : is_for_few_rows(tile) ? std::numeric_limits<double>::infinity()
                                                 : cost_of(*problem, tile, mx, compute_units);
-    choices[count++] = {cost, flydsl_aot_grouped_gemm_key(a, b, tile.number, layout,
-                                                          mx && is_shuffled(params))};
+    choices[count++] = {
+        cost, flydsl_aot_grouped_gemm_key(a, b, tile.number, layout, mx && is_shuffled(params))};
   }
   std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Choice &x, const Choice &y) { return x.cost < y.cost; });

@@ -96,16 +96,15 @@ FLYDSL_DEVICE void grouped_gemm_mx_tiles(const flydsl_aot_grouped_gemm_kernarg &
 template <int format_a, int format_b, bool shuffled>
 FLYDSL_DEVICE void grouped_gemm_mx_small_tiles(const flydsl_aot_grouped_gemm_kernarg &) {
   constexpr int kTile = 128, kStages = 2;
-  using Products =
-      scaled_gemm::MxProducts<format_a, format_b, shuffled, kTile / 64, kTile / 64>;
-  using Loop = matmul::RingLoop<Products, matmul::Order::k, matmul::Order::k, kTile, kTile, kStages>;
+  using Products = scaled_gemm::MxProducts<format_a, format_b, shuffled, kTile / 64, kTile / 64>;
+  using Loop =
+      matmul::RingLoop<Products, matmul::Order::k, matmul::Order::k, kTile, kTile, kStages>;
   FLYDSL_SHARED static char memory[Loop::kLdsBytes] __attribute__((aligned(512)));
   each_mx_tile<shuffled, kTile, kTile>([&](const Tile &tile, u32 wave, u32 lane) FLYDSL_INLINED {
     const i32 k = fresh_arguments()->k;
     Loop loop((lds_ptr<char>)memory, wave, lane);
     const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
-    begin_scales<kTile, kTile>(loop.products.scales_a, loop.products.scales_b, a, b, k, wave,
-                                 lane);
+    begin_scales<kTile, kTile>(loop.products.scales_a, loop.products.scales_b, a, b, k, wave, lane);
     loop.products.selector = scaled_gemm::scale_selector<shuffled>(lane);
     loop.begin(a.operand<kTile>(), b.operand<kTile>(), k / Loop::kSlabK);
     loop.run();

@@ -93,7 +93,8 @@ using Destination = DestinationOf<false>;
 
 // `free_a`, `free_b`: of LDS, as the main loop says.
 template <int tile_rows, int tile_columns, bool may_begin_before>
-FLYDSL_DEVICE void store_sums(const DestinationOf<may_begin_before> &to, u32 free_a, u32 free_b, u32 wave, u32 lane) {
+FLYDSL_DEVICE void store_sums(const DestinationOf<may_begin_before> &to, u32 free_a, u32 free_b,
+                              u32 wave, u32 lane) {
   const auto store = [&](auto store) FLYDSL_INLINED {
     matmul::store_tile<tile_rows, tile_columns>(free_a, free_b, wave, lane,
                                                 [&](const auto &rows)

@@ -136,9 +136,8 @@ struct MxLoop {
     const u32 scale_a = scales[kPacked ? parity : 0][of_a],
               scale_b = scales[kPacked ? parity : 0][SlabA::kBlocks + of_b];
     if constexpr (kPacked) {
-      add_scaled_product<format_a, format_b, byte, first>(a[half_a][kHalfA * step + block_a],
-                                                          b[half_b][kHalfB * step + block_b],
-                                                          scale_a, scale_b);
+      add_scaled_product<format_a, format_b, byte, first>(
+          a[half_a][kHalfA * step + block_a], b[half_b][kHalfB * step + block_b], scale_a, scale_b);
     } else if constexpr (has_product(m)) {
       add_scaled_product<format_a, format_b, byte, first>(
           both_reads(a[half_a][2 * kHalfA * step + block_a],

@@ -55,9 +55,7 @@ struct MxProducts {
   // Scales of e2m1 are loaded two slabs ahead, those of bytes in every other slab for the two that come next: before the copies
   // that are issued there, and after those of a slab that is waited for at the one that follows.
   static constexpr bool loads(int parity) { return kPacked || parity == 0; }
-  static constexpr int younger_loads(int parity) {
-    return kPacked || parity == 1 ? kFragments : 0;
-  }
+  static constexpr int younger_loads(int parity) { return kPacked || parity == 1 ? kFragments : 0; }
   template <int set>
   FLYDSL_DEVICE void load_set() {
     each_fragment([&](auto number) {

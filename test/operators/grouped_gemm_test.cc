@@ -95,8 +95,8 @@ TEST(GroupedGemmGroups, EachAsIfAlone) {
 TEST(GroupedGemmTiles, LargeOnesOnSmallProblems) {
   const auto forced = [](const std::string &tile) {
     std::string kernels;
-    for (const char *of : {"bf16_kk", "fp16_kr", "e4m3", "e4m3_shuffled", "e5m2_e4m3",
-                           "e4m3_e5m2_shuffled", "e5m2"})
+    for (const char *of :
+         {"bf16_kk", "fp16_kr", "e4m3", "e4m3_shuffled", "e5m2_e4m3", "e4m3_e5m2_shuffled", "e5m2"})
       kernels += std::string(kernels.empty() ? "" : ",") + "grouped_gemm_" + of + "_" + tile;
     flydsl_aot_open_options options{};
     options.struct_size = sizeof options;
@@ -110,8 +110,8 @@ TEST(GroupedGemmTiles, LargeOnesOnSmallProblems) {
   const auto large = forced("m256n256"), small = forced("m128n128");
   const std::string rows = "axis=rows m=600 n=264 offsets=33,35,67,331,590 nan_outside=yes ";
   for (const std::string &line :
-       {rows + "b_order=nk k=200", rows + "dtype=fp16 k=712",
-        rows + "b_order=nk dtype=e4m3 k=512", rows + "b_order=nk dtype=e4m3 scales=shuffled k=384",
+       {rows + "b_order=nk k=200", rows + "dtype=fp16 k=712", rows + "b_order=nk dtype=e4m3 k=512",
+        rows + "b_order=nk dtype=e4m3 scales=shuffled k=384",
         rows + "b_order=nk dtype=e5m2 b_dtype=e4m3 a=bits b=bits k=256 out=fp16",
         rows + "b_order=nk dtype=e4m3 b_dtype=e5m2 scales=shuffled k=640 out=fp32",
         rows + "b_order=nk dtype=e5m2 k=256 bias_dtype=bf16 bias_axes=gn",
@@ -120,7 +120,8 @@ TEST(GroupedGemmTiles, LargeOnesOnSmallProblems) {
         std::string("axis=none groups=130 m=64 n=300 k=256 b_order=nk dtype=e4m3")}) {
     const GroupedGemmSpec spec = spec_of(line);
     const GroupedGemmNumbers numbers = verify::grouped_gemm_numbers(spec);
-    EXPECT_EQ(result_of(large.get(), spec, numbers).bits, result_of(small.get(), spec, numbers).bits)
+    EXPECT_EQ(result_of(large.get(), spec, numbers).bits,
+              result_of(small.get(), spec, numbers).bits)
         << line;
   }
 }

@@ -45,10 +45,10 @@ struct RingLoop {
   static constexpr int kLdsBytes = stages * kStageBytes;
   static_assert(kLdsBytes >= 2 * static_cast<int>(kHalfOfSums) * kWaves);
   static constexpr int kSums = 16 * SlabA::kBlocks * SlabB::kBlocks;  // registers
-  static constexpr int kStepsBefore = Products::kSteps / 2;  // the second barrier
+  static constexpr int kStepsBefore = Products::kSteps / 2;           // the second barrier
 
   u32 wave, lane;
-  u32 lds;  // address of kLdsBytes of LDS
+  u32 lds;               // address of kLdsBytes of LDS
   u32 lines_a, lines_b;  // of those that this wave copies in stage 0
   Source<SlabA> from_a;
   Source<SlabB> from_b;
@@ -67,8 +67,8 @@ struct RingLoop {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
       a_first[n] = lds + Products::template address<SlabA>(n, wave / 2 * (rows_a / 2), lane);
-      b_first[n] = lds + SlabA::kBytes +
-                   Products::template address<SlabB>(n, wave % 2 * (rows_b / 2), lane);
+      b_first[n] =
+          lds + SlabA::kBytes + Products::template address<SlabB>(n, wave % 2 * (rows_b / 2), lane);
     }
   }
 
@@ -103,7 +103,7 @@ struct RingLoop {
       constexpr int n = decltype(number)::value;
       constexpr int block_a = n / SlabB::kBlocks, block_b = n % SlabB::kBlocks;
       products.template multiply<step, block_a, block_b, 16 * n>(Number<parity>{}, a[block_a],
-                                                                b[block_b]);
+                                                                 b[block_b]);
     });
     keep_hidden<kSums>();
     slot();
@@ -132,18 +132,15 @@ struct RingLoop {
     slot();
     products.load(Number<parity>{});
     slot();
-    each<SlabA::kCopies>([&](auto n) {
-      from_a.template copy<decltype(n)::value>(lines_a + stage, copies);
-    });
-    each<SlabB::kCopies>([&](auto n) {
-      from_b.template copy<decltype(n)::value>(lines_b + stage, copies);
-    });
+    each<SlabA::kCopies>(
+        [&](auto n) { from_a.template copy<decltype(n)::value>(lines_a + stage, copies); });
+    each<SlabB::kCopies>(
+        [&](auto n) { from_b.template copy<decltype(n)::value>(lines_b + stage, copies); });
     from_a.go_on();
     from_b.go_on();
     slot();
-    each<Products::kSteps - kStepsBefore>([&](auto step) {
-      multiply_step<parity, kStepsBefore + decltype(step)::value>();
-    });
+    each<Products::kSteps - kStepsBefore>(
+        [&](auto step) { multiply_step<parity, kStepsBefore + decltype(step)::value>(); });
     stage = stage == (stages - 1) * kStageBytes ? 0 : stage + kStageBytes;
     asm volatile("" : "+s"(stage));
   }
@@ -201,8 +198,12 @@ struct RingLoop {
     each<Products::kSteps>([&](auto step) { multiply_step<0, decltype(step)::value>(); });
     barrier();
   }
-  FLYDSL_DEVICE u32 free_a() const { return lds + wave * (2 * kHalfOfSums); }
-  FLYDSL_DEVICE u32 free_b() const { return free_a() + kHalfOfSums; }
+  FLYDSL_DEVICE u32 free_a() const {
+    return lds + wave * (2 * kHalfOfSums);
+  }
+  FLYDSL_DEVICE u32 free_b() const {
+    return free_a() + kHalfOfSums;
+  }
 };
 
 }  // namespace flydsl::kernels::matmul
