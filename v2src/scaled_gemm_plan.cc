@@ -26,12 +26,22 @@ constexpr double kPassClocks = 12000;  // of a second kernel
 constexpr double kCacheBytes = 46, kFewRowsClocks = 7000;
 // Of the others: 128 bytes of K of 256 x 256; start and end, of which stores are as long as the tile is large.
 constexpr double kSlabClocks = 2048, kTileClocks = 7000, kStoreClocks = 8000;
+// Of those of 128 x 128, of which two share a compute unit: 128 bytes of K of one alone, of two.
+constexpr double kAloneClocks = 1000, kSharedClocks = 1850;
 
 double clocks_of(const Problem &problem, int64_t rows, int64_t columns, int64_t splits) {
   const bool packed = problem.params->a.dtype == FLYDSL_AOT_E2M1X2;
-  const double part = static_cast<double>(part_of_k(problem.k, splits, kGranule)) / (packed ? 2 : 1);
+  const double part =
+      static_cast<double>(part_of_k(problem.k, splits, kGranule)) / (packed ? 2 : 1);
   const int64_t tiles = tiles_of(problem, rows, columns) * splits;
   const double share_of_tile = static_cast<double>(rows * columns) / (256 * 256);
+  if (rows == 128) {
+    const int64_t rounds = divided_up(tiles, int64_t{problem.compute_units} * 2);
+    const bool alone = tiles <= problem.compute_units;
+    return static_cast<double>(rounds) *
+           (part / 128 * (alone ? kAloneClocks : kSharedClocks) +
+            (alone ? 1 : 2) * share_of_tile * kStoreClocks + kTileClocks);
+  }
   if (!has_parts(columns))
     return static_cast<double>(divided_up(tiles, problem.compute_units)) *
            (share_of_tile * (part / 128 * kSlabClocks + kStoreClocks) + kTileClocks);

@@ -49,9 +49,10 @@ _DTYPES = {"e4m3": 10, "e5m2": 11, "e2m1": 15}
 _FORMATS = {"e4m3": 0, "e5m2": 1, "e2m1": 4}  # of the matrix instruction's operands
 _PAIRS = (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2"), ("e2m1", "e2m1"))
 # name: number in the key, rows, columns
-_TILES = {"m256n256": (1, 256, 256), "m16n16": (2, 16, 16), "m32n16": (3, 32, 16), "m64n16": (4, 64, 16), "m256n128": (5, 256, 128)}
+_TILES = {"m256n256": (1, 256, 256), "m16n16": (2, 16, 16), "m32n16": (3, 32, 16), "m64n16": (4, 64, 16), "m256n128": (5, 256, 128), "m128n128": (6, 128, 128)}
 K_GRANULE = 1024  # of a part of K
 _LARGE_TILES = ("m256n256", "m256n128")
+_SMALL_TILES = ("m128n128",)  # of _FEW_ROWS
 _FEW_ROWS, _FEW_ROWS_TILES = ("e4m3", "e2m1"), ("m16n16", "m32n16", "m64n16")
 _SIZES = (0, 1 << 30)
 
@@ -82,14 +83,16 @@ def _tiles(a, b, shuffled, tile):
     return Instance(
         name=f"{_name(a, b)}{'_shuffled' if shuffled else ''}_{tile}",
         header="scaled_gemm/scaled_gemm_tiles.hip.h",
-        entry=f"scaled_gemm_tiles<{_FORMATS[a]}, {_FORMATS[b]}, {str(shuffled).lower()}, {columns}>",
+        entry=f"scaled_gemm_small_tiles<{_FORMATS[a]}, {_FORMATS[b]}, {str(shuffled).lower()}>"
+        if tile in _SMALL_TILES
+        else f"scaled_gemm_tiles<{_FORMATS[a]}, {_FORMATS[b]}, {str(shuffled).lower()}, {columns}>",
         key=(("a_dtype", _DTYPES[a]), ("b_dtype", _DTYPES[b]), ("tile", number), ("scales_shuffled", int(shuffled))),
         preference=0,
         align_bytes=16,
         block=(256, 1, 1),
-        tile=(rows, columns, 1),
+        tile=(rows, columns, 2 if tile in _SMALL_TILES else 1),
         lds_dynamic_bytes=0,
-        waves_per_simd=1,
+        waves_per_simd=2 if tile in _SMALL_TILES else 1,
         seq_q=_SIZES,
         seq_k=_SIZES,
         hides_accumulators=True,
@@ -137,6 +140,7 @@ def _instances(arch):
     if arch != "gfx950":  # matrix instructions that take scales
         return ()
     tiles = tuple(_tiles(a, b, shuffled, tile) for shuffled in (False, True) for a, b in _PAIRS for tile in _LARGE_TILES)
+    tiles += tuple(_tiles(element, element, shuffled, tile) for element in _FEW_ROWS for shuffled in (False, True) for tile in _SMALL_TILES)
     few_rows = tuple(_few_rows(element, tile, shuffled) for element in _FEW_ROWS for shuffled in (False, True)
                      for tile in _FEW_ROWS_TILES)
     return tiles + few_rows + tuple(_general(a, b) for a, b in _PAIRS) + (_second_pass(),)
@@ -153,7 +157,7 @@ OPERATOR = Operator(
             "tiles",
             "X(a_dtype, b_dtype, tile, rows, columns) of each pair of types that has fast instances, of either order of scales.",
             tuple((_DTYPES[a], _DTYPES[b], *_TILES[tile]) for a, b in _PAIRS for tile in _LARGE_TILES)
-            + tuple((_DTYPES[element], _DTYPES[element], *_TILES[tile]) for element in _FEW_ROWS for tile in _FEW_ROWS_TILES),
+            + tuple((_DTYPES[element], _DTYPES[element], *_TILES[tile]) for element in _FEW_ROWS for tile in _SMALL_TILES + _FEW_ROWS_TILES),
         ),
         Table("k_granule", "X(K): parts of K are multiples.", ((K_GRANULE,),)),
     ),

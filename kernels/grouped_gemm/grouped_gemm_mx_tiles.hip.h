@@ -105,7 +105,6 @@ FLYDSL_DEVICE void grouped_gemm_mx_small_tiles(const flydsl_aot_grouped_gemm_ker
     Loop loop((lds_ptr<char>)memory, wave, lane);
     const MxSide a = mx_side_a(tile), b = mx_side_b(tile);
     begin_scales<kTile, kTile>(loop.products.scales_a, loop.products.scales_b, a, b, k, wave, lane);
-    loop.products.selector = scaled_gemm::scale_selector<shuffled>(lane);
     loop.begin(a.operand<kTile>(), b.operand<kTile>(), k / Loop::kSlabK);
     loop.run();
     store_mx_tile<shuffled, kTile, kTile>(tile, loop, loop.free_a(), loop.free_b());

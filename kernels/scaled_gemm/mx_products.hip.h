@@ -68,7 +68,8 @@ struct MxProducts {
     scales_a.go_on();
     scales_b.go_on();
   }
-  FLYDSL_DEVICE void begin() {
+  FLYDSL_DEVICE void begin(u32 lane) {
+    selector = scale_selector<shuffled>(lane);
     scales_a.settle();
     scales_b.settle();
     // What is computed above may use any register, also one that is loaded into, as half of a pair that does not matter.

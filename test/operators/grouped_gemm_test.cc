@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "test/emulator/hip/client_api.h"
+#include "test/support/forced_library.h"
 #include "test/support/library.h"
 #include "tools/verify/grouped_gemm_verify.h"
 
@@ -93,21 +94,13 @@ TEST(GroupedGemmGroups, EachAsIfAlone) {
 
 // The size of tiles does not matter: those for large problems give the bits that those of small ones do.
 TEST(GroupedGemmTiles, LargeOnesOnSmallProblems) {
-  const auto forced = [](const std::string &tile) {
-    std::string kernels;
-    for (const char *of :
-         {"bf16_kk", "fp16_kr", "e4m3", "e4m3_shuffled", "e5m2_e4m3", "e4m3_e5m2_shuffled", "e5m2"})
-      kernels += std::string(kernels.empty() ? "" : ",") + "grouped_gemm_" + of + "_" + tile;
-    flydsl_aot_open_options options{};
-    options.struct_size = sizeof options;
-    options.device = FLYDSL_AOT_DEVICE_EMULATOR;
-    options.force_kernel = kernels.c_str();
-    flydsl_aot_handle *handle = nullptr;
-    EXPECT_EQ(flydsl_aot_open(&options, &handle), FLYDSL_AOT_OK) << flydsl_aot_last_error();
-    return std::unique_ptr<flydsl_aot_handle, decltype(&flydsl_aot_close)>(handle,
-                                                                           flydsl_aot_close);
+  const auto forced = [](const char *tile) {
+    return open_forced(
+        "grouped_gemm",
+        {"bf16_kk", "fp16_kr", "e4m3", "e4m3_shuffled", "e5m2_e4m3", "e4m3_e5m2_shuffled", "e5m2"},
+        tile);
   };
-  const auto large = forced("m256n256"), small = forced("m128n128");
+  const OwnedHandle large = forced("m256n256"), small = forced("m128n128");
   const std::string rows = "axis=rows m=600 n=264 offsets=33,35,67,331,590 nan_outside=yes ";
   for (const std::string &line :
        {rows + "b_order=nk k=200", rows + "dtype=fp16 k=712", rows + "b_order=nk dtype=e4m3 k=512",

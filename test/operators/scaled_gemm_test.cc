@@ -7,6 +7,7 @@
 
 #include "test/emulator/hip/client_api.h"
 #include "test/support/far_tensor.h"
+#include "test/support/forced_library.h"
 #include "test/support/library.h"
 #include "tools/verify/scaled_gemm_verify.h"
 
@@ -51,6 +52,28 @@ TEST(ScaledGemmOrderOfCalls, flydsl_317_each_as_if_alone) {
     EXPECT_EQ(result_of(emulator(), lines[i]).bits, alone[i]) << lines[i];
   for (size_t i = lines.size(); i-- > 0;)
     EXPECT_EQ(result_of(emulator(), lines[i]).bits, alone[i]) << lines[i];
+}
+
+// The size of tiles does not matter: those for large problems give the bits that those of small ones do.
+TEST(ScaledGemmTiles, LargeOnesOnSmallProblems) {
+  const auto forced = [](const char *tile) {
+    return open_forced("scaled_gemm", {"e4m3", "e4m3_shuffled", "e2m1", "e2m1_shuffled"}, tile);
+  };
+  const OwnedHandle small = forced("m128n128");
+  for (const char *tile : {"m256n256", "m256n128"}) {
+    const OwnedHandle large = forced(tile);
+    for (const std::string types : {"", "a_dtype=e2m1 b_dtype=e2m1 "}) {
+      for (const char *line :
+           {"m=300 n=270 k=1024 d_dtype=fp32", "m=387 n=257 k=256 scales=shuffled bias=fp32",
+            "m=264 n=512 k=1792 scales=shuffled a=bits b=bits", "m=322 n=512 k=512 d_dtype=fp16",
+            "batch=3 m=357 n=258 k=512 d_order=nm a_place=random16",
+            "m=264 n=256 k=768 scales=shuffled nan_a_scale=1 nan_b_scale=1 zero_b_scale=30"}) {
+        const std::string problem = types + line;
+        EXPECT_EQ(result_of(large.get(), problem).bits, result_of(small.get(), problem).bits)
+            << tile << " " << problem;
+      }
+    }
+  }
 }
 
 // Bytes of rows that lie far apart, as an operand (rows, K) or its transpose.

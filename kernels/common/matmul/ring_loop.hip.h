@@ -22,7 +22,7 @@ struct Plain16 {
   }
   // Loads that are younger than the copies of a slab, but for those of other copies.
   static constexpr int younger_loads(int) { return 0; }
-  FLYDSL_DEVICE void begin() {}
+  FLYDSL_DEVICE void begin(u32) {}
   FLYDSL_DEVICE void begin_slab(auto) {}
   FLYDSL_DEVICE void load(auto) {}
   FLYDSL_DEVICE void arrange(auto) {}
@@ -152,7 +152,7 @@ struct RingLoop {
       from_a.begin(operand_a, slabs, wave, lane);
       from_b.begin(operand_b, slabs, wave, lane);
       slot();
-      products.begin();
+      products.begin(lane);
       each<stages>([&](auto number) {
         constexpr int s = decltype(number)::value;
         products.begin_slab(Number<s>{});
