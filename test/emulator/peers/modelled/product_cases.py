@@ -63,7 +63,8 @@ def kind(words):
     if "groups" in words:
         rows = int(words["m"]) // int(words["groups"])
         shared = tuple((name, words.get(name)) for name in ("b_order", "dtype", "scales", "d_dtype"))
-        return "many rows" if rows >= 1024 else "some rows" if rows >= 256 else "few rows", *shared
+        # Triton's kernels search at most 8 groups, or 256 (fetch/compile_triton_gemm.py).
+        return "many rows" if rows >= 1024 else "some rows" if rows >= 256 else "few rows", int(words["groups"]) > 8, *shared
     other = tuple(sorted(item for item in words.items() if item[0] not in ("m", "n", "k", "for", "sweep")))
     return other if min(sizes(words)) >= 4096 or "sweep" in words else (*other, *sizes(words))
 
