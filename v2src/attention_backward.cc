@@ -110,7 +110,7 @@ Status check_workspace(const Params &params, uint64_t needed) {
 
 Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   int device = 0;
-  FLYDSL_RETURN_IF_ERROR(handle->runtime->stream_device(stream, &device));
+  FLYDSL_RETURN_IF_ERROR(call_device(handle, stream, &device));
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
   Plan plan;

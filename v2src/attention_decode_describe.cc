@@ -5,6 +5,7 @@
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_decode.h"
+#include "v2src/call_recording.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::attention_decode {
@@ -112,6 +113,7 @@ std::string head_dims_list(int64_t kv_format) {
 
 bool shares_values(const Params &params, bool query) {
   const flydsl_aot_tensor &k = params.k, &v = params.v;
+  CallRecording::compares(k.data);
   if (k.data != v.data || (!k.data && !query) || v.sizes[kDim] > k.sizes[kDim]) return false;
   for (const int axis : {kBatch, kHead, kSeq})
     if (walked_stride(k, axis) != walked_stride(v, axis)) return false;

@@ -1,5 +1,6 @@
 // Checks of dropout: probability, seed and offset, the output of what was kept.
 #include "v2src/attention_forward_check.h"
+#include "v2src/call_recording.h"
 
 namespace flydsl::attention_forward {
 namespace {
@@ -20,6 +21,7 @@ Status check_numbers(const Params &params) {
       return error(FLYDSL_AOT_INVALID_POINTER, "%s is %p, not aligned to 8 bytes", pointers[i].name,
                    pointer);
     }
+    CallRecording::compares(pointer);
     // Work-groups read the inputs while one writes the outputs.
     for (int other = i + 1; other < 4; ++other) {
       if (!pointer || pointer != pointers[other].pointer) continue;

@@ -85,7 +85,7 @@ void set_keys(Problem *problem) {
     return flydsl_aot_gemm_key(static_cast<uint64_t>(of_a), static_cast<uint64_t>(of_b), tile,
                                layout, 0);
   };
-  const uint32_t element_bytes = flydsl_aot_dtype_bytes(a);
+  const uint32_t element_bytes = dtype_bytes(a);
   const int layout_a = layout_of(problem->a.stride_row, problem->a.stride_column, problem->m,
                                  problem->k, element_bytes);
   const int layout_b = layout_of(problem->b.stride_column, problem->b.stride_row, problem->n,

@@ -67,7 +67,7 @@ uint64_t bytes_of_sums(const Problem &problem, const Shares &of) {
 }
 
 Cost clocks_of(const Problem &problem, const Shares &of) {
-  const double bytes = static_cast<double>(flydsl_aot_dtype_bytes(problem.a.tensor->dtype));
+  const double bytes = static_cast<double>(dtype_bytes(problem.a.tensor->dtype));
   const double k = static_cast<double>(problem.k);
   const double part = static_cast<double>(part_of_k(problem.k, of.splits, kGranule));
   const double area = static_cast<double>(of.rows) * static_cast<double>(of.columns);

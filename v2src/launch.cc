@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "flydsl_aot_generated/abi.h"
-#include "src/log/log.h"
+#include "v2src/launch_kernel.h"
 
 namespace flydsl {
 namespace {
@@ -49,7 +49,7 @@ constexpr const char *kCompiled = "not in the archive: would be compiled at its 
 Status require_compiler(const flydsl_aot_handle *handle, uint32_t entry) {
   if (handle->archive->in_file(entry)) return {};
   const Status status = handle->jit->available();
-  if (status.ok()) return status;
+  if (status.ok()) return {};
   return error(status.code(), "kernel '%s' is not in the archive and cannot be compiled: %s",
                handle->archive->string(handle->archive->entries()[entry].name),
                status.message().c_str());
@@ -150,11 +150,21 @@ Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
   return load(handle, device, problem, contract, nullptr, &entry, &kernel);
 }
 
+Status call_device(const flydsl_aot_handle *handle, void *stream, int *device) {
+  return CallRecording::is_rehearsal(device) ? Status()
+                                           : handle->runtime->stream_device(stream, device);
+}
+
 Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
                      void *stream) {
   stream_ = stream;
   contract_ = contract;
-  FLYDSL_RETURN_IF_ERROR(handle_->runtime->stream_device(stream, &device_));
+  FLYDSL_RETURN_IF_ERROR(call_device(handle_, stream, &device_));
+  if (int device = 0; CallRecording::is_rehearsal(&device)) {
+    const archive::TargetId *target = nullptr;
+    FLYDSL_RETURN_IF_ERROR(device_target(handle_, device, &target));
+    return choose(handle_, problem, *target, &entry_);
+  }
   FLYDSL_RETURN_IF_ERROR(scope_.enter(device_));
   const archive::TuningRow *row = nullptr;
   FLYDSL_RETURN_IF_ERROR(
@@ -172,7 +182,7 @@ Status Launch::run_grid(const std::array<uint32_t, 3> &grid, void *kernarg,
   const archive::Entry &kernel = entry();
   device::LaunchShape shape{{grid[0], grid[1], grid[2]}, {}, kernel.lds_dynamic_bytes};
   std::copy_n(kernel.block, 3, shape.block);
-  RecentCalls::note(device_, entry_, contract_, shape, kernarg, kernarg_bytes);
+  if (CallRecording::launches(entry_, contract_, shape, kernarg, kernarg_bytes)) return {};
   return launch_kernel(handle_, entry_, kernel_.function(), shape, stream_, kernarg, kernarg_bytes);
 }
 

@@ -4,11 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 
 #include "flydsl_aot/library.h"
+#include "src/device/process.h"
 #include "src/module/cache.h"
 #include "src/select/select.h"
 #include "src/status/status.h"
+#include "v2src/call_recording.h"
 #include "v2src/handle.h"
 #include "v2src/struct_size.h"
 
@@ -43,7 +46,7 @@ Status answer_query(const flydsl_aot_handle *handle, const Params *caller,
   if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "params is NULL");
   FLYDSL_RETURN_IF_ERROR(check_output_struct("result", caller_result));
   flydsl_aot_query_result result{};
-  const Status status = fill(handle, caller, &result);
+  Status status = fill(handle, caller, &result);
   result.status = status.code();
   if (!status.ok()) copy_utf8(result.reason, sizeof result.reason, status.message().c_str());
   write_struct(result, caller_result);
@@ -70,23 +73,42 @@ Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Pr
   return explain_candidates(handle, problem.key, *target, callback, user);
 }
 
-// The long way of a call: `launch`(handle, problem, stream), if there is something to compute. `op`: null, or what it is recorded under.
+// The device that a call on `stream` is for.
+Status call_device(const flydsl_aot_handle *handle, void *stream, int *device);
+
+// A call that is made and kept for later ones of its form: once more with other addresses, without launching.
+template <class Params, class Prepare, class LaunchProblem, class Problem>
+__attribute__((noinline)) Status call_and_keep(flydsl_aot_handle *handle, const CallForm &form,
+                                               Prepare prepare, LaunchProblem launch,
+                                               const Problem &problem, void *stream) {
+  CallRecording recording(form);
+  FLYDSL_RETURN_IF_ERROR(launch(handle, problem, stream));
+  try {
+    Params elsewhere, params;
+    Problem again;
+    if (recording.rehearse(&elsewhere) &&
+        prepare(handle, &elsewhere, false, &params, &again).ok() &&
+        launch(handle, again, stream).ok())
+      handle->recent_calls->keep(form, recording.finish());
+  } catch (const std::bad_alloc &) {
+  }
+  return {};
+}
+
+// The long way of a call: `launch`(handle, problem, stream), if there is something to compute. `keep`: null, or the form to keep it under.
 // (A function of its own, so that a repeated call does not make room for params and problem.)
 template <class Problem, class Params, class Prepare, class LaunchProblem>
 __attribute__((noinline)) Status call_anew(flydsl_aot_handle *handle, const Params *caller,
                                            Prepare prepare, LaunchProblem launch, void *stream,
-                                           const void *op) {
+                                           const CallForm *keep) {
   Params params;
   Problem problem;
   const auto call = [&]() -> Status {
     FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
     FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
     if (problem.empty) return {};
-    if (!op) return launch(handle, problem, stream);
-    RecentCalls::Recording recording(handle->recent_calls.get(), op, caller, caller->struct_size);
-    const Status status = launch(handle, problem, stream);
-    if (status.ok()) recording.keep();
-    return status;
+    if (keep) return call_and_keep<Params>(handle, *keep, prepare, launch, problem, stream);
+    return launch(handle, problem, stream);
   };
   if (!handle || !handle->calls) return call();
   return handle->calls->record(*handle->archive, params, call);
@@ -96,19 +118,21 @@ __attribute__((noinline)) Status call_anew(flydsl_aot_handle *handle, const Para
 template <class Problem, class Params, class Prepare, class LaunchProblem>
 Status call_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                     LaunchProblem launch, void *stream) {
-  // Something of which each operator has one, to tell them apart.
-  static constexpr char kOperator = 0;
-  const uint32_t params_bytes = caller ? caller->struct_size : 0;
-  // Calls that are recorded have a row each, with what selection found.
-  const bool known = handle && handle->recent_calls && !handle->calls &&
-                     params_bytes >= sizeof params_bytes && params_bytes <= kMaxStructBytes &&
-                     require_runtime(handle).ok();
-  Status status;
-  if (known &&
-      handle->recent_calls->repeat(handle, &kOperator, caller, params_bytes, stream, &status))
-    return status;
-  return call_anew<Problem, Params>(handle, caller, prepare, launch, stream,
-                                    known ? &kOperator : nullptr);
+  // Calls that are recorded have a row each, with what selection found: there are no recent calls then.
+  if (!handle || !handle->recent_calls || !caller || device::forked_after_use())
+    return call_anew<Problem>(handle, caller, prepare, launch, stream, nullptr);
+  RecentCalls &recent = *handle->recent_calls;
+  CallForm form;
+  int device = 0;
+  FLYDSL_RETURN_IF_ERROR(handle->runtime->stream_device(stream, &device));
+  auto answer = RecentCalls::Answer::kUnknown;
+  if (read_form(caller, device, recent.most_alignment(), &form)) {
+    Status status;
+    answer = recent.repeat(handle, form, stream, &status);
+    if (answer == RecentCalls::Answer::kMade) return status;
+  }
+  return call_anew<Problem>(handle, caller, prepare, launch, stream,
+                            answer == RecentCalls::Answer::kWorthKeeping ? &form : nullptr);
 }
 
 // Loads the problem's kernel on the current device.

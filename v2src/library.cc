@@ -174,7 +174,8 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
     FLYDSL_RETURN_IF_ERROR(CallLog::open(where, &handle->calls));
   if (with_device) {
     // A call that is repeated without selection would not be recorded.
-    if (!handle->calls) handle->recent_calls = std::make_unique<RecentCalls>();
+    if (!handle->calls)
+      handle->recent_calls = std::make_unique<RecentCalls>(handle->archive->most_alignment());
     handle->modules = std::make_unique<module::ModuleCache>(
         *handle->runtime, *handle->archive, options.max_loaded_kernels, handle->jit.get());
   }

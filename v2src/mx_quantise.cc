@@ -169,7 +169,7 @@ Problem describe(const Params &params) {
 Kernarg kernarg_of(const Params &params) {
   Kernarg kernarg{};
   const auto strides = [](const flydsl_aot_tensor &tensor, int64_t *batch, int64_t *row) {
-    const int64_t bytes = flydsl_aot_dtype_bytes(tensor.dtype);
+    const int64_t bytes = dtype_bytes(tensor.dtype);
     *batch = tensor.rank == 3 ? walked_stride(tensor, 0) * bytes : 0;
     *row = walked_stride(tensor, tensor.rank - 2) * bytes;
   };

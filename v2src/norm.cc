@@ -149,7 +149,7 @@ Status check(const Params &params, bool query) {
 
 select::Problem key_of(const Params &params) {
   const Rows rows = rows_of(params.x);
-  const uint64_t element_bytes = flydsl_aot_dtype_bytes(params.x.dtype);
+  const uint64_t element_bytes = dtype_bytes(params.x.dtype);
   const bool bytes = quantised(params);
   select::Problem key{};
   const auto mask = [](const flydsl_aot_tensor &tensor) {

@@ -124,7 +124,7 @@ uint64_t alignment_of_rows(const Params &params, int64_t length) {
   };
   return alignment_of({mask(params.x), mask(params.dout), mask(params.dsum), mask(params.dx),
                        mask(params.weight),
-                       static_cast<uint64_t>(length) * flydsl_aot_dtype_bytes(params.x.dtype)});
+                       static_cast<uint64_t>(length) * dtype_bytes(params.x.dtype)});
 }
 
 }  // namespace

@@ -1,62 +1,40 @@
-// Calls that a handle has made, to be made again at once when the same parameters come to the byte: what a call launches depends on them,
-// the device and the handle only, so checks, selection and kernel arguments need not be found a second time.
+// Calls that a handle has made, to be made again at once when one of the same form comes: the same parameters to the byte, but for
+// addresses and seeds. What a call launches depends on its parameters, the device and the handle only; on addresses it depends by how
+// far they are aligned, by which are NULL and by how memory overlaps. Where these are as before, checks, selection and kernel
+// arguments need not be found a second time: arguments hold addresses and seeds with a constant added at most (call_recording sees to
+// it that this is so).
 //
-// A fixed table, each call in the one place that its addresses lead to. Threads do not wait: who finds the place taken goes the
-// long way. Memory is allocated where a place is used for the first time, or by a larger call than before.
+// A table of fixed size. A form is kept when it comes for the second time in a row to its part of the table: parameters that never come
+// again cost a look-up. No call waits for another one's.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "src/device/runtime.h"
-#include "src/module/cache.h"
-#include "src/status/status.h"
-
-struct flydsl_aot_handle;
+#include "v2src/known_call.h"
 
 namespace flydsl {
 
-// Launches a loaded kernel; the message of a failure names it.
-Status launch_kernel(const flydsl_aot_handle *handle, uint32_t entry, device::HipFunction function,
-                     const device::LaunchShape &shape, void *stream, void *kernarg,
-                     size_t kernarg_bytes);
-
 class RecentCalls {
- private:
-  struct Place;
-
  public:
-  RecentCalls();
+  // `most_alignment`: selection tells apart no more. Operators tell apart 16 bytes, which is the least.
+  explicit RecentCalls(uint64_t most_alignment);
   ~RecentCalls();
 
-  // Makes the call again. False: it is not here, and nothing was done. `op` tells operators apart.
-  bool repeat(flydsl_aot_handle *handle, const void *op, const void *params, uint32_t params_bytes,
-              void *stream, Status *status);
+  uint64_t most_alignment() const { return most_alignment_; }
 
-  // While a call goes the long way: what it launches is noted, and kept if it ends well.
-  class Recording {
-   public:
-    Recording(RecentCalls *calls, const void *op, const void *params, uint32_t params_bytes);
-    ~Recording();
-    Recording(const Recording &) = delete;
-    Recording &operator=(const Recording &) = delete;
-    void keep() { kept_ = true; }
+  enum class Answer { kMade, kUnknown, kWorthKeeping };
+  // Makes the call again if its form is here. Otherwise nothing was done.
+  Answer repeat(flydsl_aot_handle *handle, const CallForm &form, void *stream, Status *status);
 
-   private:
-    Place *place_;  // null where another thread has it
-    bool kept_ = false;
-  };
-  // Of the thread's call that is being recorded.
-  static void note(int device, uint32_t entry, const module::KernargContract &contract,
-                   const device::LaunchShape &shape, const void *kernarg,
-                   size_t kernarg_bytes) noexcept;
+  void keep(const CallForm &form, std::unique_ptr<KnownCall> call);
 
  private:
-  Place *take(const void *op, const void *params, uint32_t params_bytes);
+  struct Way;
+  struct Set;
+  Set &set_of(const CallForm &form);
 
-  std::unique_ptr<Place[]> places_;
+  const uint64_t most_alignment_;
+  std::unique_ptr<Set[]> sets_;
 };
 
 }  // namespace flydsl

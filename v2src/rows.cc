@@ -90,7 +90,7 @@ RowStrides row_strides(const flydsl_aot_tensor &tensor, const flydsl_aot_tensor 
 }
 
 RowStrides row_stride_bytes(const flydsl_aot_tensor &tensor, const flydsl_aot_tensor &x) {
-  return row_strides(tensor, x, flydsl_aot_dtype_bytes(tensor.dtype));
+  return row_strides(tensor, x, dtype_bytes(tensor.dtype));
 }
 
 uint64_t alignment_of(std::initializer_list<uint64_t> masks) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "v2src/call_recording.h"
+
 namespace flydsl {
 namespace {
 
@@ -23,7 +25,7 @@ Range range_of(const flydsl_aot_tensor &tensor) {
     elements += static_cast<uint64_t>(walked_stride(tensor, axis)) *
                 static_cast<uint64_t>(tensor.sizes[axis] - 1);
   }
-  const uint64_t element_bytes = flydsl_aot_dtype_bytes(tensor.dtype);
+  const uint64_t element_bytes = dtype_bytes(tensor.dtype);
   const uint64_t begin = reinterpret_cast<uint64_t>(tensor.data);
   const uint64_t last = begin + elements * element_bytes;
   return {begin, last, last + element_bytes};
@@ -59,19 +61,6 @@ bool inside(uint64_t address, const Range &range) {
 
 }  // namespace
 
-bool present(const flydsl_aot_tensor &tensor) {
-  return tensor.rank != 0;
-}
-
-bool empty(const flydsl_aot_tensor &tensor) {
-  return std::any_of(tensor.sizes, tensor.sizes + tensor.rank,
-                     [](int64_t size) { return size == 0; });
-}
-
-int64_t walked_stride(const flydsl_aot_tensor &tensor, int axis) {
-  return tensor.sizes[axis] > 1 ? tensor.strides[axis] : 0;
-}
-
 Status check_shape(const Operand &operand, int32_t rank) {
   const flydsl_aot_tensor &tensor = *operand.tensor;
   if (tensor.rank != rank) {
@@ -103,7 +92,7 @@ Status check_same_size(const Operand &a, int axis_a, const Operand &b, int axis_
 
 Status check_strides(const Operand &operand) {
   const flydsl_aot_tensor &tensor = *operand.tensor;
-  int64_t bytes = flydsl_aot_dtype_bytes(tensor.dtype);
+  int64_t bytes = dtype_bytes(tensor.dtype);
   for (int axis = 0; axis < tensor.rank; ++axis) {
     if (tensor.sizes[axis] <= 1) continue;
     const int64_t stride = tensor.strides[axis];
@@ -114,7 +103,7 @@ Status check_strides(const Operand &operand) {
     }
     int64_t span = 0;
     if (__builtin_mul_overflow(stride, tensor.sizes[axis] - 1, &span) ||
-        __builtin_mul_overflow(span, int64_t{flydsl_aot_dtype_bytes(tensor.dtype)}, &span) ||
+        __builtin_mul_overflow(span, int64_t{dtype_bytes(tensor.dtype)}, &span) ||
         __builtin_add_overflow(bytes, span, &bytes)) {
       return error(
           FLYDSL_AOT_INVALID_STRIDE,
@@ -161,7 +150,7 @@ Status check_data(const Operand &operand, bool query) {
     if (query) return {};
     return error(FLYDSL_AOT_INVALID_POINTER, "%s has data NULL but is not empty", operand.name);
   }
-  const uint32_t element_bytes = flydsl_aot_dtype_bytes(tensor.dtype);
+  const uint32_t element_bytes = dtype_bytes(tensor.dtype);
   if (reinterpret_cast<uint64_t>(tensor.data) % element_bytes != 0) {
     return error(FLYDSL_AOT_INVALID_POINTER,
                  "%s has data %p, not aligned to its element size of %u bytes", operand.name,
@@ -176,6 +165,7 @@ Status check_data(const Operand &operand, bool query) {
 }
 
 Status check_no_overlap(const Operand &output, const Operand &other) {
+  CallRecording::compares(output.tensor->data);
   if (empty(*output.tensor) || empty(*other.tensor)) return {};
   const Range a = range_of(*output.tensor);
   const Range b = range_of(*other.tensor);
@@ -192,6 +182,7 @@ Status check_no_overlap(const Operand &output, const Operand &other) {
 }
 
 bool same_view(const flydsl_aot_tensor &a, const flydsl_aot_tensor &b) {
+  CallRecording::compares(a.data);
   if (!a.data || a.data != b.data || a.dtype != b.dtype || a.rank != b.rank) return false;
   for (int axis = 0; axis < a.rank; ++axis) {
     if (a.sizes[axis] != b.sizes[axis] || walked_stride(a, axis) != walked_stride(b, axis))
@@ -204,7 +195,7 @@ uint64_t alignment_mask(const flydsl_aot_tensor &tensor) {
   uint64_t mask = reinterpret_cast<uint64_t>(tensor.data);
   for (int axis = 0; axis < tensor.rank; ++axis) {
     const int64_t stride = walked_stride(tensor, axis);
-    if (stride != 1) mask |= static_cast<uint64_t>(stride) * flydsl_aot_dtype_bytes(tensor.dtype);
+    if (stride != 1) mask |= static_cast<uint64_t>(stride) * dtype_bytes(tensor.dtype);
   }
   return mask;
 }

@@ -6,6 +6,7 @@
 
 #include "flydsl_aot/types.h"
 #include "src/status/status.h"
+#include "v2src/types.h"
 
 namespace flydsl {
 
@@ -16,8 +17,16 @@ struct Operand {
   const char *const *axes;
 };
 
-bool present(const flydsl_aot_tensor &tensor);  // optional tensors are absent when their rank is 0
-bool empty(const flydsl_aot_tensor &tensor);    // some size is 0
+// Optional tensors are absent when their rank is 0.
+inline bool present(const flydsl_aot_tensor &tensor) {
+  return tensor.rank != 0;
+}
+// Some size is 0.
+inline bool empty(const flydsl_aot_tensor &tensor) {
+  for (int axis = 0; axis < tensor.rank; ++axis)
+    if (tensor.sizes[axis] == 0) return true;
+  return false;
+}
 
 // Rank as expected, sizes not negative.
 Status check_shape(const Operand &operand, int32_t rank);
@@ -55,6 +64,8 @@ uint64_t alignment_mask(const flydsl_aot_tensor &tensor);
 
 // The stride of an axis, 0 where the axis is not walked (size 0 or 1: the caller's number is
 // ignored).
-int64_t walked_stride(const flydsl_aot_tensor &tensor, int axis);
+inline int64_t walked_stride(const flydsl_aot_tensor &tensor, int axis) {
+  return tensor.sizes[axis] > 1 ? tensor.strides[axis] : 0;
+}
 
 }  // namespace flydsl

@@ -211,7 +211,7 @@ void choose_method(const Params &params, Problem *problem) {
 void describe(const Params &params, Problem *problem) {
   choose_method(params, problem);
   const uint64_t dtype = static_cast<uint64_t>(params.x.dtype);
-  const uint64_t element_bytes = flydsl_aot_dtype_bytes(params.x.dtype);
+  const uint64_t element_bytes = dtype_bytes(params.x.dtype);
   problem->key.op = problem->second_key.op = "topk";
   problem->key.functional_key = flydsl_aot_topk_key(dtype, problem->method);
   problem->second_key.functional_key = flydsl_aot_topk_key(
@@ -238,7 +238,7 @@ Kernarg kernarg_of(const Problem &problem) {
   kernarg.workspace = params.workspace;
   const auto set = [&](const flydsl_aot_tensor &tensor, const int64_t(&strides)[kMaxAxes],
                        int64_t *stride_0, int64_t *stride_1, int64_t *stride_2, int64_t *stride_k) {
-    const int64_t bytes = flydsl_aot_dtype_bytes(tensor.dtype);
+    const int64_t bytes = dtype_bytes(tensor.dtype);
     *stride_0 = strides[0] * bytes;
     *stride_1 = strides[1] * bytes;
     *stride_2 = strides[2] * bytes;

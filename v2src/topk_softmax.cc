@@ -96,7 +96,7 @@ void describe(const Params &params, Problem *problem) {
   problem->key.op = "topk_softmax";
   problem->key.functional_key = flydsl_aot_topk_softmax_key(static_cast<uint64_t>(params.x.dtype));
   problem->key.align_bytes = alignment_of(
-      {reinterpret_cast<uint64_t>(params.x.data), length * flydsl_aot_dtype_bytes(params.x.dtype),
+      {reinterpret_cast<uint64_t>(params.x.data), length * dtype_bytes(params.x.dtype),
        static_cast<uint64_t>(strides.outer), static_cast<uint64_t>(strides.inner)});
   problem->key.seq_q = static_cast<uint64_t>(params.weights.sizes[last]);
   problem->key.seq_k = length;
@@ -120,11 +120,11 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   kernarg.weights_stride_o = weights.outer;
   kernarg.weights_stride_i = weights.inner;
   kernarg.weights_stride_k =
-      walked_stride(params.weights, last) * flydsl_aot_dtype_bytes(params.weights.dtype);
+      walked_stride(params.weights, last) * dtype_bytes(params.weights.dtype);
   kernarg.indices_stride_o = indices.outer;
   kernarg.indices_stride_i = indices.inner;
   kernarg.indices_stride_k =
-      walked_stride(params.indices, last) * flydsl_aot_dtype_bytes(params.indices.dtype);
+      walked_stride(params.indices, last) * dtype_bytes(params.indices.dtype);
   kernarg.rows = rows.count();
   kernarg.rows_inner = static_cast<uint64_t>(rows.inner);
   kernarg.tiles = (kernarg.rows - 1) / launch.entry().tile[0] + 1;

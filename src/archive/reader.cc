@@ -405,6 +405,16 @@ const TuningRow *Archive::tuned(std::string_view op, uint64_t key, const TuningP
   return &tuning_rows_[slot->first_row + tuning_cells_[slot->first_cell + cell]];
 }
 
+uint64_t Archive::most_alignment() const {
+  uint64_t most = 16;
+  for (const Candidate &candidate : candidates_)
+    most = std::max<uint64_t>(most, candidate.align_bytes);
+  const bool tuned = std::any_of(
+      tuning_slots_.begin(), tuning_slots_.end(),
+      [](const TuningSlot &slot) { return slot.row_count != 0 && slot.extent[kTuningAxes - 1] > 1; });
+  return tuned ? std::max(most, kMaxTuningAlignment) : most;
+}
+
 const Slot *Archive::find_slot(std::string_view op, uint64_t functional_key) const {
   if (slots_.empty()) return nullptr;
   const uint32_t mask = header_.slot_count - 1;

@@ -64,6 +64,8 @@ class Archive {
   const TuningRow *tuned(std::string_view op, uint64_t key, const TuningPoint &point,
                          uint32_t compute_units) const;
   std::span<const TuningRow> tuning_rows() const { return tuning_rows_; }
+  // Selection does not tell apart addresses and strides that are multiples of this power of two, 16 or more.
+  uint64_t most_alignment() const;
 
   // Reads one code object of the file: frame, checksum, inflate, checksum. Safe from several threads at a time.
   Status read(uint32_t entry, std::vector<unsigned char> *image) const;

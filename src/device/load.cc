@@ -197,7 +197,7 @@ Status load_api(flydsl_aot_device_kind kind, const char *option_path, Api *api) 
   std::string tried;
   for (const Candidate &candidate : candidates) {
     const Status status = try_library(candidate.path.c_str(), candidate.mode, api);
-    if (status.ok()) return status;
+    if (status.ok()) return {};
     tried += "; '" + candidate.path + "' (" + candidate.origin + "): " + status.message();
     // A runtime that works but finds no device is the answer: an older one would find none either.
     const bool found = status.code() != FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND;

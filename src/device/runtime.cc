@@ -13,7 +13,7 @@ std::string read_string(const unsigned char *buffer, size_t offset) {
 }
 
 // What was refused while a kernel was loaded, but for what has a status of its own.
-Status load_failure(const Status &status) {
+Status load_failure(Status status) {
   if (status.code() != FLYDSL_AOT_DEVICE_ERROR) return status;
   return {FLYDSL_AOT_KERNEL_LOAD_FAILED, status.message()};
 }
@@ -27,8 +27,7 @@ std::string Runtime::emulator_explanation(HipError code) const {
   return text && *text ? std::string("; ") + text : std::string();
 }
 
-Status Runtime::check(HipError code, const char *call) const {
-  if (code == kHipSuccess) return {};
+Status Runtime::failure(HipError code, const char *call) const {
   const std::string explanation = emulator_explanation(code);  // before any other call
   api_.get_last_error();
   const char *name = api_.get_error_name(code);
@@ -110,7 +109,7 @@ Status Runtime::load_module(const void *image, HipModule *module) const {
   if (code >= kHipErrorStreamCaptureUnsupported && code <= kHipErrorStreamCaptureWrongThread) {
     return {FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH, status.message()};
   }
-  return load_failure(status);
+  return load_failure(std::move(status));
 }
 
 void Runtime::unload_module(HipModule module) const {
@@ -179,8 +178,7 @@ Status DeviceScope::enter(int device) {
   return {};
 }
 
-DeviceScope::~DeviceScope() {
-  if (restore_ < 0) return;
+void DeviceScope::restore() const {
   if (runtime_.api().set_device(restore_) != kHipSuccess) {
     runtime_.api().get_last_error();
     FLYDSL_LOG(Warn, "hipSetDevice(%d) failed while restoring the caller's device", restore_);

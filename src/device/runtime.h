@@ -60,9 +60,12 @@ class Runtime {
   Status synchronize() const;
 
   // Status of a call's return code; names the call, the code and its text.
-  Status check(HipError code, const char *call) const;
+  Status check(HipError code, const char *call) const {
+    return code == kHipSuccess ? Status() : failure(code, call);
+  }
 
  private:
+  Status failure(HipError code, const char *call) const;
   Status read_devices();
   std::string emulator_explanation(HipError code) const;
 
@@ -74,13 +77,17 @@ class Runtime {
 class DeviceScope {
  public:
   explicit DeviceScope(const Runtime &runtime) : runtime_(runtime) {}
-  ~DeviceScope();
+  ~DeviceScope() {
+    if (restore_ >= 0) restore();
+  }
   DeviceScope(const DeviceScope &) = delete;
   DeviceScope &operator=(const DeviceScope &) = delete;
 
   Status enter(int device);
 
  private:
+  void restore() const;
+
   const Runtime &runtime_;
   int restore_ = -1;  // -1: nothing to restore
 };

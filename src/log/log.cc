@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -13,9 +12,9 @@ namespace {
 
 constexpr const char *kNames[] = {"off", "error", "warn", "info", "debug"};
 
-std::atomic<int> level_cache{-1};
-
 }  // namespace
+
+std::atomic<int> log_level{-1};
 
 LogLevel parse_log_level(const char *value) noexcept {
   for (int i = 1; value && i <= 4; ++i) {
@@ -24,17 +23,14 @@ LogLevel parse_log_level(const char *value) noexcept {
   return LogLevel::Off;
 }
 
-bool log_enabled(LogLevel level) noexcept {
-  int current = level_cache.load(std::memory_order_relaxed);
-  if (current < 0) {
-    const char *value = std::getenv("FLYDSL_AOT_LOG");
-    current = static_cast<int>(parse_log_level(value));
-    level_cache.store(current, std::memory_order_relaxed);
-    if (current == 0 && value && *value && std::strcmp(value, kNames[0]) != 0)
-      log_line(LogLevel::Warn, "FLYDSL_AOT_LOG is '%s'; allowed: off, error, warn, info, debug",
-               value);
-  }
-  return static_cast<int>(level) <= current;
+int read_log_level() noexcept {
+  const char *value = std::getenv("FLYDSL_AOT_LOG");
+  const int current = static_cast<int>(parse_log_level(value));
+  log_level.store(current, std::memory_order_relaxed);
+  if (current == 0 && value && *value && std::strcmp(value, kNames[0]) != 0)
+    log_line(LogLevel::Warn, "FLYDSL_AOT_LOG is '%s'; allowed: off, error, warn, info, debug",
+             value);
+  return current;
 }
 
 void log_line(LogLevel level, const char *format, ...) noexcept {

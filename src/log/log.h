@@ -2,6 +2,8 @@
 // includes those before it). The level is read once, at the first message.
 #pragma once
 
+#include <atomic>
+
 namespace flydsl {
 
 enum class LogLevel { Off = 0, Error = 1, Warn = 2, Info = 3, Debug = 4 };
@@ -9,7 +11,14 @@ enum class LogLevel { Off = 0, Error = 1, Warn = 2, Info = 3, Debug = 4 };
 // The level a value of FLYDSL_AOT_LOG stands for; Off for null and for anything unknown.
 LogLevel parse_log_level(const char *value) noexcept;
 
-bool log_enabled(LogLevel level) noexcept;
+// -1: FLYDSL_AOT_LOG was not looked at yet.
+extern std::atomic<int> log_level;
+int read_log_level() noexcept;
+
+inline bool log_enabled(LogLevel level) noexcept {
+  const int current = log_level.load(std::memory_order_relaxed);
+  return static_cast<int>(level) <= (current < 0 ? read_log_level() : current);
+}
 
 // One line: "flydsl_aot <level>: <message>", written with a single write.
 __attribute__((format(printf, 2, 3))) void log_line(LogLevel level, const char *format,

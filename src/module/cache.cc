@@ -8,10 +8,6 @@
 
 namespace flydsl::module {
 
-ModuleCache::Use::~Use() {
-  if (held_) held_->uses.fetch_sub(1);
-}
-
 ModuleCache::ModuleCache(const device::Runtime &runtime, const archive::Archive &archive,
                          uint32_t most_loaded, ImageSource *others)
     : runtime_(runtime),
@@ -117,7 +113,7 @@ Status ModuleCache::get_loaded(int device, uint32_t entry, const KernargContract
   const std::lock_guard lock(kernel.mutex);
   *function = kernel.function.load(std::memory_order_relaxed);
   if (*function) return {};
-  const Status status = load(entry, &kernel);
+  Status status = load(entry, &kernel);
   if (status.code() == FLYDSL_AOT_CAPTURE_NEEDS_PREFETCH)
     return capture_error(device, entry, status.message());
   if (status.ok()) *function = kernel.function.load(std::memory_order_relaxed);

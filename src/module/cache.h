@@ -40,14 +40,26 @@ class ImageSource {
 
 class ModuleCache {
  private:
-  struct Slot;
+  struct Slot {
+    std::atomic<device::HipFunction> function{nullptr};
+    // With a limit: calls that hold it, when it was used last, whether a graph may hold it.
+    std::atomic<uint32_t> uses{0};
+    std::atomic<uint64_t> last_use{0};
+    std::atomic<bool> in_graph{false};
+    std::mutex mutex;  // guards the fields below and loading
+    device::HipModule module = nullptr;
+    // HIP does not promise that a module copies its image, so it lives as long as the module.
+    std::vector<unsigned char> image;
+  };
 
  public:
   // Keeps a kernel from being unloaded while a call is about to launch it.
   class Use {
    public:
     Use() = default;
-    ~Use();
+    ~Use() {
+      if (held_) held_->uses.fetch_sub(1);
+    }
     Use(const Use &) = delete;
     Use &operator=(const Use &) = delete;
     device::HipFunction function() const { return function_; }
@@ -72,19 +84,15 @@ class ModuleCache {
   // COMPILER_NOT_FOUND, COMPILE_FAILED, KERNEL_LOAD_FAILED, DEVICE_ERROR, DEVICE_LOST, OUT_OF_DEVICE_MEMORY.
   Status get(int device, uint32_t entry, const KernargContract &contract, device::HipStream stream,
              Use *use);
+  // Its function if it is loaded and stays so; else null.
+  device::HipFunction loaded(int device, uint32_t entry) const {
+    const Slot *table =
+        tables_[static_cast<size_t>(device)].load(std::memory_order_acquire);
+    return table && most_loaded_ == 0 ? table[entry].function.load(std::memory_order_acquire)
+                                      : nullptr;
+  }
 
  private:
-  struct Slot {
-    std::atomic<device::HipFunction> function{nullptr};
-    // With a limit: calls that hold it, when it was used last, whether a graph may hold it.
-    std::atomic<uint32_t> uses{0};
-    std::atomic<uint64_t> last_use{0};
-    std::atomic<bool> in_graph{false};
-    std::mutex mutex;  // guards the fields below and loading
-    device::HipModule module = nullptr;
-    // HIP does not promise that a module copies its image, so it lives as long as the module.
-    std::vector<unsigned char> image;
-  };
   using Table = std::unique_ptr<Slot[]>;
 
   Slot &slot(int device, uint32_t entry);

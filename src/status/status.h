@@ -5,6 +5,7 @@
 // (publish()), so a failure that was handled on the way never shows up in flydsl_aot_last_error().
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -15,15 +16,20 @@ namespace flydsl {
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success; allocates nothing
-  Status(flydsl_aot_status code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(flydsl_aot_status code, std::string message)
+      : failure_(new Failure{code, std::move(message)}) {}
 
-  bool ok() const { return code_ == FLYDSL_AOT_OK; }
-  flydsl_aot_status code() const { return code_; }
-  const std::string &message() const { return message_; }
+  bool ok() const { return !failure_; }
+  flydsl_aot_status code() const { return failure_ ? failure_->code : FLYDSL_AOT_OK; }
+  std::string message() const { return failure_ ? failure_->message : std::string(); }
 
  private:
-  flydsl_aot_status code_ = FLYDSL_AOT_OK;
-  std::string message_;
+  struct Failure {
+    flydsl_aot_status code;
+    std::string message;
+  };
+  // Success, which every step of a call returns, is a null pointer.
+  std::unique_ptr<const Failure> failure_;
 };
 
 // What the C functions of the same names return.

@@ -1,12 +1,14 @@
 // What a call costs the host: run by call_cost_test.py, with a device library that does nothing (fake_hip).
 //   call_cost list    "name operator kernels" of every problem
-//   call_cost warm    under callgrind: one call each whose kernels are loaded, a dump each
+//   call_cost warm    under callgrind, with kernels that are loaded, a dump for each of these calls of every problem:
+//                     "name again" with other addresses, another stream and seed than calls before, "name anew" of a new form
 //   call_cost first   "name kernels microseconds": the first call on a new handle, processor time, the least of several handles
 #include <valgrind/callgrind.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <deque>
 
 #include "test/src/device/fake_hip.h"
 #include "test/support/operator_problems.h"
@@ -15,15 +17,46 @@
 namespace flydsl::test {
 namespace {
 
-void warm(const tools::LibraryHandle &library) {
-  for (const ProblemLine &line : operator_problems()) {
-    const DeviceProblem problem(library, line);
-    tools::check(problem.prefetch(library.get()), line.name);
-    tools::check(problem.launch(library.get()), line.name);
-    CALLGRIND_ZERO_STATS;
-    tools::check(problem.launch(library.get()), line.name);
-    CALLGRIND_DUMP_STATS_AT(line.name);
+// The same with other addresses and seeds.
+ProblemLine with_other_seeds(ProblemLine line) {
+  for (std::string &setting : line.settings) {
+    const size_t name = setting.find("seed=");
+    if (name != std::string::npos) setting += "1";
   }
+  return line;
+}
+
+struct Prepared {
+  Prepared(const tools::LibraryHandle &library, const ProblemLine &from)
+      : line(from), problem(library, line), other(library, with_other_seeds(line)) {
+    tools::check(problem.prefetch(library.get()), line.name);
+    // What a handle has not seen twice it does not keep.
+    for (int i = 0; i < 2; ++i) tools::check(problem.launch(library.get()), line.name);
+    fresh.open({"hip", "", ""});
+    tools::check(problem.prefetch(fresh.get()), line.name);
+  }
+  const ProblemLine &line;
+  DeviceProblem problem, other;
+  tools::LibraryHandle fresh;
+};
+
+void measure(const DeviceProblem &problem, flydsl_aot_handle *handle, void *stream,
+             const std::string &name) {
+  CALLGRIND_ZERO_STATS;
+  tools::check(problem.launch(handle, stream), name);
+  CALLGRIND_DUMP_STATS_AT(name.c_str());
+}
+
+void warm(const tools::LibraryHandle &library) {
+  std::deque<Prepared> all;
+  for (const ProblemLine &line : operator_problems()) all.emplace_back(library, line);
+  CALLGRIND_START_INSTRUMENTATION;
+  for (const Prepared &one : all) {
+    const std::string name = one.line.name;
+    measure(one.other, library.get(), fake_stream(0), name + " again");
+    measure(one.problem, one.fresh.get(), nullptr, name + " anew");
+  }
+  CALLGRIND_STOP_INSTRUMENTATION;
 }
 
 double processor_microseconds() {
