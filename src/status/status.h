@@ -18,6 +18,13 @@ class [[nodiscard]] Status {
   Status() = default;  // success; allocates nothing
   Status(flydsl_aot_status code, std::string message)
       : failure_(new Failure{code, std::move(message)}) {}
+  Status(const Status &other)
+      : failure_(other.failure_ ? new Failure(*other.failure_) : nullptr) {}
+  Status(Status &&) = default;
+  Status &operator=(Status other) {
+    failure_ = std::move(other.failure_);
+    return *this;
+  }
 
   bool ok() const { return !failure_; }
   flydsl_aot_status code() const { return failure_ ? failure_->code : FLYDSL_AOT_OK; }
