@@ -2,10 +2,12 @@
 
 usage: python3 tuning/design.py
 
-Two parts. Shapes of models: Llama 3 8B and 70B, Qwen3, Mixtral, DeepSeek-V3 (head dims, GQA, widths of layers) at usual lengths and batches. And a Latin
+Parts: shapes of models: Llama 3 8B and 70B, Qwen3, Mixtral, DeepSeek-V3 (head dims, GQA, widths of layers) at usual lengths and batches. And a Latin
 hypercube (McKay, Beckman, Conover, Technometrics 1979) for each of the keys that have several kernels: of n points each axis, logarithmic, is cut in n
-equal parts, and each part holds one point. Seeds are fixed: the same files on every machine.
+equal parts, and each part holds one point. For attention also the corners of the cube, so that what lies outside of the points is not foretold by one of
+them, and `NEAR`: beside each problem that the other rows did not foretell within 10 % another one. Seeds are fixed: the same files on every machine.
 """
+import itertools
 import math
 import pathlib
 import random
@@ -39,6 +41,9 @@ def attention(name, batch, heads_q, heads_kv, rows, keys, dim, dim_v, *settings)
     return rows * keys * batch * heads_q * (dim + dim_v), " ".join(f"{key}={value}" for key, value in tensors.items()) + "".join(f" {s}" for s in settings)
 
 
+CORNERS = (256, 4096), (256, 4096), (8, 64)  # rows, keys, heads
+
+
 def attentions(name, dims, counts, most, seed):
     """`dims`: (D, Dv, types); a hypercube for each type and mask. `most`: multiplications, so that the model takes seconds."""
     for dim, dim_v, types in dims:
@@ -57,6 +62,9 @@ def attentions(name, dims, counts, most, seed):
                     while rows * keys * batch * heads > most and batch > 1:
                         batch -= 1
                     yield attention(name, batch, heads, heads, rows, keys, dim, dim_v, *settings)
+                for rows, keys, heads in itertools.product(*CORNERS):
+                    if causal == "none" or rows == keys:
+                        yield attention(name, 1, heads, heads, rows, keys, dim, dim_v, *settings)
 
 
 def gemm(m, n, k, dtype, transpose_b, batch=1):

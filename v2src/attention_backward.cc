@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "v2src/attention_backward_aiter.h"
 #include "v2src/struct_size.h"
 #include "v2src/tensor_check.h"
 
@@ -13,7 +14,7 @@ namespace flydsl::attention_backward {
 namespace {
 
 constexpr module::KernargContract kContract = {FLYDSL_AOT_ATTENTION_BACKWARD_KERNARG_LAYOUT_ID,
-                                               sizeof(Kernarg)};
+                                               sizeof(Kernarg), &aiter::kContract};
 constexpr uint64_t kWorkspaceAlignment = 16;
 
 const select::Problem &key_of(const Problem &problem, Pass pass) {
@@ -25,40 +26,49 @@ struct Passes {
   Pass all[kPasses];
   size_t count;
 };
-Passes passes_of(const Problem &problem, bool together) {
+Passes passes_of(const Problem &problem, Way way) {
   Passes passes{};
   const auto add = [&](Pass pass, bool runs) {
     if (runs) passes.all[passes.count++] = pass;
   };
   const auto wants = [&](Pass pass) { return problem.wants[static_cast<size_t>(pass)]; };
-  add(Pass::prepare, wants(Pass::prepare));
-  add(Pass::fused, together);
-  add(Pass::convert, together);
-  add(Pass::keys, !together && wants(Pass::keys));
-  add(Pass::queries, !together && wants(Pass::queries));
+  add(Pass::prepare, way != Way::kInRows && wants(Pass::prepare));
+  add(Pass::prepare_rows, way == Way::kInRows);
+  add(Pass::fused, way != Way::kApart);
+  add(Pass::convert, way == Way::kTogether);
+  add(Pass::convert_rows, way == Way::kInRows);
+  add(Pass::keys, way == Way::kApart && wants(Pass::keys));
+  add(Pass::queries, way == Way::kApart && wants(Pass::queries));
   add(Pass::bias, wants(Pass::bias));
   add(Pass::sinks, wants(Pass::sinks));
   return passes;
 }
 
-bool holds(uint64_t room, const Problem &problem, bool together) {
+bool holds(uint64_t room, const Problem &problem, Way way) {
   Workspace workspace;
-  return workspace_of(problem, together, &workspace).ok() && workspace.bytes <= room;
+  return workspace_of(problem, way, &workspace).ok() && workspace.bytes <= room;
 }
 
-// Whether one kernel will compute dq, dk and dv: a tuning row or the user says so, else what is thought to be faster; and if there
-// is nothing else. Not if the workspace has room for separate passes only.
-bool runs_together(const flydsl_aot_handle *handle, const Problem &problem,
-                   const archive::TargetId &target, uint64_t room = kAnyRoom) {
-  if (!problem.wants_together) return false;
-  if (!holds(room, problem, true) && holds(room, problem, false)) return false;
+// One kernel computes dq, dk and dv where a tuning row or the user says so, else where one of ours is thought to be faster; and if
+// there is nothing else. Not if the workspace has room for separate passes only.
+Way way_of(const flydsl_aot_handle *handle, const Problem &problem, const archive::TargetId &target,
+           uint64_t room = kAnyRoom) {
+  if (!problem.wants_together) return Way::kApart;
+  if (!holds(room, problem, Way::kTogether) && holds(room, problem, Way::kApart))
+    return Way::kApart;
   const select::Context context = handle->context(target);
   const std::optional<select::Choice> choice =
       select::select(context, key_of(problem, Pass::fused));
-  if (!choice) return false;
-  if (problem.faster_together || choice->row || context.policy.forces(choice->entry)) return true;
-  return !select::select(context, key_of(problem, Pass::keys)) ||
-         !select::select(context, key_of(problem, Pass::queries));
+  if (!choice) return Way::kApart;
+  const bool in_rows = aiter::kContract.is_of(handle->archive->entries()[choice->entry]);
+  const bool asked_for = choice->row || context.policy.forces(choice->entry);
+  const auto is_there = [&](Pass pass) {
+    return select::select(context, key_of(problem, pass)).has_value();
+  };
+  if (!asked_for && (in_rows || !problem.faster_together) && is_there(Pass::keys) &&
+      is_there(Pass::queries))
+    return Way::kApart;
+  return in_rows ? Way::kInRows : Way::kTogether;
 }
 
 Status grid_of(const Problem &problem, Pass pass, const archive::Entry &entry,
@@ -67,6 +77,8 @@ Status grid_of(const Problem &problem, Pass pass, const archive::Entry &entry,
   switch (pass) {
     case Pass::prepare:
     case Pass::convert:
+    case Pass::prepare_rows:
+    case Pass::convert_rows:
       return linear_tiles(workspace.rows_stride, workspace.planes, 1, entry.tile[0], tiles);
     case Pass::sinks:
       return linear_tiles(problem.heads_q, 1, 1, entry.tile[0], tiles);
@@ -124,8 +136,13 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
         launches[i]->begin(key_of(problem, plan.steps[i].pass), kContract, stream));
   }
   Kernarg kernarg = kernarg_of(problem, plan.workspace);
+  if (plan.way == Way::kInRows) kernarg.rows_stride = problem.seq_q;
   for (size_t i = 0; i < plan.count; ++i) {
     set_pass(problem, launches[i]->entry(), plan.steps[i], &kernarg);
+    if (plan.way == Way::kInRows && plan.steps[i].pass == Pass::fused) {
+      FLYDSL_RETURN_IF_ERROR(aiter::run(*launches[i], problem, kernarg));
+      continue;
+    }
     FLYDSL_RETURN_IF_ERROR(launches[i]->run(plan.steps[i].grid, &kernarg, sizeof kernarg));
   }
   return {};
@@ -168,10 +185,10 @@ Status explain(const flydsl_aot_handle *handle, const Params *caller,
   if (problem.empty) return {};
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
-  const bool together = runs_together(handle, problem, *target);
+  const Way way = way_of(handle, problem, *target);
   const auto explain_others = [&]() -> Status {
     if (!problem.wants_together) return {};
-    if (!together)
+    if (way == Way::kApart)
       return explain_candidates(handle, key_of(problem, Pass::fused), *target, callback, user,
                                 "several kernels compute dq, dk and dv");
     for (const Pass pass : {Pass::keys, Pass::queries})
@@ -180,9 +197,9 @@ Status explain(const flydsl_aot_handle *handle, const Params *caller,
     return {};
   };
   // What would be taken without tuning and without the user's word stands first.
-  const bool others_first = together != problem.faster_together;
+  const bool others_first = (way != Way::kApart) != problem.faster_together;
   if (others_first) FLYDSL_RETURN_IF_ERROR(explain_others());
-  const Passes passes = passes_of(problem, together);
+  const Passes passes = passes_of(problem, way);
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(
         explain_candidates(handle, key_of(problem, passes.all[i]), *target, callback, user));
@@ -200,7 +217,7 @@ Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
   const uint64_t room = params.workspace_bytes ? params.workspace_bytes : kAnyRoom;
-  const Passes passes = passes_of(problem, runs_together(handle, problem, *target, room));
+  const Passes passes = passes_of(problem, way_of(handle, problem, *target, room));
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(prefetch(handle, key_of(problem, passes.all[i]), kContract));
   return {};
@@ -215,9 +232,9 @@ uint32_t tiles_of(int64_t size, uint32_t tile) {
 Status plan_of(const flydsl_aot_handle *handle, const Problem &problem,
                const archive::TargetId &target, uint64_t room, Plan *plan) {
   *plan = {};
-  const bool together = runs_together(handle, problem, target, room);
-  FLYDSL_RETURN_IF_ERROR(workspace_of(problem, together, &plan->workspace));
-  const Passes passes = passes_of(problem, together);
+  plan->way = way_of(handle, problem, target, room);
+  FLYDSL_RETURN_IF_ERROR(workspace_of(problem, plan->way, &plan->workspace));
+  const Passes passes = passes_of(problem, plan->way);
   for (size_t i = 0; i < passes.count; ++i) {
     Step &step = plan->steps[plan->count++];
     step.pass = passes.all[i];
@@ -227,7 +244,10 @@ Status plan_of(const flydsl_aot_handle *handle, const Problem &problem,
   }
   // The first after `prepare`, in their order: the one that has the most to do.
   if (plan->count > 0)
-    plan->main = passes.all[plan->count > 1 && passes.all[0] == Pass::prepare ? 1 : 0];
+    plan->main = passes.all[plan->count > 1 && (passes.all[0] == Pass::prepare ||
+                                                passes.all[0] == Pass::prepare_rows)
+                                ? 1
+                                : 0];
   return {};
 }
 

@@ -43,12 +43,12 @@ Status check(const Params &params, bool query);
 // A checked problem.
 struct Problem : Sizes {
   const Params *params;
-  bool differing;       // lengths
-  bool has_rows;        // some sequence may have query rows
-  bool copies_dout;     // its last axis has another stride than 1
-  bool wants_together;   // dq, dk and dv, and there are rows and keys: `fused` would do
-  bool faster_together;  // `fused` is thought to be faster; tuning rows know better
-  bool wants[kPasses];  // of the passes without `fused` and `convert`
+  bool differing;                 // lengths
+  bool has_rows;                  // some sequence may have query rows
+  bool copies_dout;               // its last axis has another stride than 1
+  bool wants_together;            // dq, dk and dv, and there are rows and keys: `fused` would do
+  bool faster_together;           // `fused` is thought to be faster; tuning rows know better
+  bool wants[kPasses];            // of the passes without `fused` and `convert`
   select::Problem keys[kPasses];  // of all passes
   bool empty;                     // nothing to write
 };
@@ -66,8 +66,9 @@ struct Workspace {
   int64_t dq_accumulator_row;   // floats
   int64_t dq_counters_count;
 };
-// `together`: one kernel computes dq, dk and dv.
-Status workspace_of(const Problem &problem, bool together, Workspace *workspace);
+// How dq, dk and dv are computed: each by a kernel of its own, by one, or by one of others that adds up dq in rows.
+enum class Way { kApart, kTogether, kInRows };
+Status workspace_of(const Problem &problem, Way way, Workspace *workspace);
 
 uint32_t tiles_of(int64_t size, uint32_t tile);
 
@@ -81,6 +82,7 @@ struct Plan {
   Step steps[kPasses];
   size_t count;
   Pass main;  // which a query names
+  Way way;
   Workspace workspace;
 };
 // For kernels of `target`; NO_KERNEL if a pass has none. `room`: bytes of workspace there will be.

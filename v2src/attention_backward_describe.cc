@@ -4,6 +4,7 @@
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_backward.h"
+#include "v2src/attention_backward_aiter.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::attention_backward {
@@ -74,7 +75,7 @@ uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, 
 }
 
 // Which kernels of a pass over scores the problem is for, best first. For all gradients together: those of just
-// its head dims and bounds, then those that take smaller head dims too. Else: those without features, any bounds, and the
+// its head dims and bounds, then those that take smaller head dims too, then AITER's. Else: those without features, any bounds, and the
 // general ones of its head-dim class.
 void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
   const bool nearly = is_nearly_its_class(problem);
@@ -87,6 +88,8 @@ void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
     if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
       keys[count++] = key_of(problem, pass, mask, false, false);
     keys[count++] = key_of(problem, pass, mask, false, true);
+    if (const std::optional<uint64_t> of_aiter = aiter::mask_of(problem))
+      keys[count++] = key_of(problem, pass, *of_aiter, false, false);
   } else {
     if (nearly && pass != Pass::bias && !needs_general_instance(*problem.params))
       keys[count++] = key_of(problem, pass, 0, false, true);
@@ -97,11 +100,25 @@ void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());
 }
 
+// The first that is wanted: the one that has the most to do.
+Pass main_without_fused(const Problem &problem) {
+  for (const Pass pass : {Pass::keys, Pass::queries, Pass::bias})
+    if (problem.wants[static_cast<size_t>(pass)]) return pass;
+  return Pass::sinks;
+}
+
+// Of every head dim.
+bool moves_memory(Pass pass) {
+  return pass == Pass::prepare || pass == Pass::convert || pass == Pass::prepare_rows ||
+         pass == Pass::convert_rows || pass == Pass::sinks;
+}
+
 // What a pass reads and writes, as far as its instances ask for alignment.
 uint64_t alignment_of(const Problem &problem, Pass pass) {
   const Params &params = *problem.params;
-  if (pass == Pass::prepare) return align_bytes({&params.out, &params.dout});
-  if (pass == Pass::convert) return align_bytes({&params.dq});
+  if (pass == Pass::prepare || pass == Pass::prepare_rows)
+    return align_bytes({&params.out, &params.dout});
+  if (pass == Pass::convert || pass == Pass::convert_rows) return align_bytes({&params.dq});
   uint64_t least = align_bytes({&params.q, &params.k, &params.v});
   const auto with = [&](const flydsl_aot_tensor &tensor) {
     least = std::min(least, align_bytes({&tensor}));
@@ -187,6 +204,7 @@ Problem describe(const Params &params, uint32_t compute_units) {
   const int last = params.dout.rank - 1;
   problem.copies_dout = params.dout.sizes[last] > 1 && params.dout.strides[last] != 1;
   set_wanted(&problem, compute_units);
+  const Pass main_alone = main_without_fused(problem);
   for (size_t i = 0; i < kPasses; ++i) {
     const Pass pass = static_cast<Pass>(i);
     select::Problem &key = problem.keys[i];
@@ -195,9 +213,8 @@ Problem describe(const Params &params, uint32_t compute_units) {
     key.seq_q = static_cast<uint64_t>(problem.seq_q);
     key.seq_k = static_cast<uint64_t>(problem.seq_k);
     key.parallel = static_cast<uint64_t>(problem.batches * problem.heads_q);
-    key.main = pass == Pass::fused || pass == Pass::keys ||
-               (pass == Pass::queries && !problem.wants[static_cast<size_t>(Pass::keys)]);
-    if (pass == Pass::prepare || pass == Pass::convert || pass == Pass::sinks) {
+    key.main = pass == Pass::fused || pass == main_alone;
+    if (moves_memory(pass)) {
       const uint64_t dtype = pass == Pass::sinks ? 0 : static_cast<uint64_t>(params.q.dtype);
       key.functional_key = flydsl_aot_attention_backward_key(dtype, 0, 0, 0, i, 0, 0);
     } else {

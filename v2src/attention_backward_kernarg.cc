@@ -117,7 +117,7 @@ void set_pass(const Problem &problem, const archive::Entry &entry, const Step &s
     kernarg->dbias_row_tiles = tiles_of(kernarg->dbias_rows, entry.tile[0]);
     kernarg->dbias_key_tiles = tiles_of(kernarg->dbias_keys, entry.tile[1]);
   }
-  if (step.pass == Pass::prepare || !problem.copies_dout) return;
+  if (step.pass == Pass::prepare || step.pass == Pass::prepare_rows || !problem.copies_dout) return;
   // What `prepare` has copied is read from the copy.
   kernarg->dout = kernarg->dout_copy;
   kernarg->dout_stride_b = kernarg->dout_copy_stride_b;

@@ -18,7 +18,7 @@ int64_t rounded_up(int64_t value, int64_t to) {
 
 }  // namespace
 
-Status workspace_of(const Problem &problem, bool together, Workspace *workspace) {
+Status workspace_of(const Problem &problem, Way way, Workspace *workspace) {
   *workspace = {};
   if (!problem.has_rows) return {};
   const Params &params = *problem.params;
@@ -45,7 +45,7 @@ Status workspace_of(const Problem &problem, bool together, Workspace *workspace)
     workspace->dout_copy =
         part(batches * problem.heads_q * problem.total_q * workspace->dout_copy_row, 2);
   }
-  if (together) {
+  if (way != Way::kApart) {
     workspace->dq_accumulator_row = class_of(problem.head_dim_qk, problem.head_dim_v)->qk;
     workspace->dq_accumulator = part(rows * workspace->dq_accumulator_row, sizeof(float));
     workspace->dq_counters_count = kQueues + rows / kRowsOfCounter;

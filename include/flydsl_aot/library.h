@@ -58,7 +58,8 @@ typedef struct flydsl_aot_open_options {
    * archive does not have are refused here. */
   const char *force_kernel;
   /* Backends whose kernels may run, with commas: native, aiter, triton, flydsl, jit; NULL: the environment's
-   * FLYDSL_AOT_BACKENDS, else all. */
+   * FLYDSL_AOT_BACKENDS, else all. It is about the kernel that the query names; what a call launches before and after it (sums,
+   * conversions) is chosen as always. */
   const char *backends;
 } flydsl_aot_open_options;
 

@@ -1,6 +1,8 @@
 // attention_backward, after `fused`: dq = scale * dq_accumulator, rounded to dq's type, in its strides; 0 for rows that see no
 // key, whose accumulator nobody wrote. It reads and writes each element once and is bound by that.
 //
+// `in_rows`: sums of kernels of others, which have the scale, row by row (attention_backward_prepare.hip.h); they are dq as they are.
+//
 // A work-group has 128 rows of one plane, as in `prepare`.
 #pragma once
 
@@ -30,7 +32,7 @@ FLYDSL_DEVICE void compute_again(const PlaneTile &tile, i32 own_row, u64 lanes, 
   }
 }
 
-template <class Element>
+template <class Element, bool in_rows = false>
 FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backward_kernarg &) {
   const Arguments a = fresh_arguments();
   const u32 item = __builtin_amdgcn_workitem_id_x();
@@ -50,8 +52,9 @@ FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backwar
     const bool exists = tile.has(of_sequence);
     float probe = 0.0f;  // NaN if a sum is not finite
     const bool takes_part = tile.sees_keys(of_sequence);
-    const auto tile_of_32 = (global_ptr<const float>)a->dq_accumulator +
-                            (tile.plane_row + (row & ~31u)) * a->dq_accumulator_stride;
+    const u32 first_row = in_rows ? row : row & ~31u;
+    const auto sums = (global_ptr<const float>)a->dq_accumulator +
+                      (tile.plane_row + first_row) * a->dq_accumulator_stride;
     const auto to = (global_ptr<char>)a->dq +
                     2 * tile.offset(a->dq_stride_b, a->dq_stride_h, of_sequence, a->dq_stride_s);
     for (i32 column = static_cast<i32>(part) * 8; exists && column < head_dim;
@@ -60,9 +63,10 @@ FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backwar
       if (takes_part) {
         // Of a tile of 32 rows and the class's head dim, four columns of all rows are together: what lanes of
         // `fused` hold of its products.
-        const auto from = tile_of_32 + 32 * column + 4 * (row % 32);
-        x[0] = *(global_ptr<const f32x4>)from * a->scale;
-        x[1] = *(global_ptr<const f32x4>)(from + 4 * 32) * a->scale;
+        const auto from = in_rows ? sums + column : sums + 32 * column + 4 * (row % 32);
+        const float scale = in_rows ? 1.0f : a->scale;
+        x[0] = *(global_ptr<const f32x4>)from * scale;
+        x[1] = *(global_ptr<const f32x4>)(from + (in_rows ? 4 : 4 * 32)) * scale;
 #pragma unroll
         for (int i = 0; i < 8; ++i) probe = fma(x[i / 4][i % 4], 0.0f, probe);
       }
@@ -71,7 +75,8 @@ FLYDSL_DEVICE void attention_backward_convert(const flydsl_aot_attention_backwar
           u32x4{round_pair<Element>(x[0][0], x[0][1]), round_pair<Element>(x[0][2], x[0][3]),
                 round_pair<Element>(x[1][0], x[1][1]), round_pair<Element>(x[1][2], x[1][3])});
     }
-    compute_again<Element>(tile, of_sequence, ballot(!(probe == 0.0f)), parts);
+    if constexpr (!in_rows)
+      compute_again<Element>(tile, of_sequence, ballot(!(probe == 0.0f)), parts);
   }
 }
 

@@ -47,6 +47,7 @@ struct PlaneTile : Sequence {
   }
 };
 
+template <bool in_rows>
 FLYDSL_DEVICE float row_lse_of(const PlaneTile &tile, i32 row) {
   if (!tile.has(row) || !tile.sees_keys(row)) return kInfinity;
   const Arguments a = fresh_arguments();
@@ -54,7 +55,7 @@ FLYDSL_DEVICE float row_lse_of(const PlaneTile &tile, i32 row) {
   const float lse =
       ((global_ptr<const float>)a->lse)[tile.batch * a->lse_stride_b + tile.head * a->lse_stride_h +
                                         (i64{first} + row) * a->lse_stride_s];
-  return lse == -kInfinity ? kInfinity : lse * kLog2E;
+  return lse == -kInfinity ? kInfinity : in_rows ? lse : lse * kLog2E;
 }
 
 // Elements first .. first + 7 of a row whose elements are `stride` apart.
@@ -155,7 +156,19 @@ FLYDSL_DEVICE void find_deltas(const PlaneTile &tile, lds_ptr<float> deltas) {
   }
 }
 
-template <class Element>
+// Sets the sums of the tile's rows to 0.
+FLYDSL_DEVICE void clear_sums(const PlaneTile &tile) {
+  const Arguments a = fresh_arguments();
+  const i32 left = tile.seq_q - tile.first;
+  const i32 rows = left < i32{kRowsOfPlaneTile} ? left : i32{kRowsOfPlaneTile};
+  const auto sums =
+      (global_ptr<f32x4>)(a->dq_accumulator + tile.plane_row * a->dq_accumulator_stride);
+  const i32 count = rows * static_cast<i32>(a->dq_accumulator_stride) / 4;
+  for (i32 i = static_cast<i32>(__builtin_amdgcn_workitem_id_x()); i < count; i += kPrepareItems)
+    sums[i] = f32x4{};
+}
+
+template <class Element, bool in_rows = false>
 FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backward_kernarg &) {
   FLYDSL_SHARED static float deltas[kRowsOfPlaneTile];
   const Arguments a = fresh_arguments();
@@ -163,7 +176,7 @@ FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backwar
   const u32 number =
       __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
   if (const u64 counter = u64{number} * kPrepareItems + item;
-      counter < static_cast<u64>(a->dq_counter_count))
+      !in_rows && counter < static_cast<u64>(a->dq_counter_count))
     ((global_ptr<u32>)a->dq_counters)[counter] = 0;
   const u32 planes = static_cast<u32>(a->heads_q * (a->cu_seqlens_q ? 1 : a->batches));
   if (number / a->row_tiles >= planes) return;
@@ -171,7 +184,8 @@ FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backwar
 
   const i32 own_row = tile.first + static_cast<i32>(item);
   float lse = kInfinity;
-  if (item < kRowsOfPlaneTile) lse = row_lse_of(tile, own_row);
+  if (item < kRowsOfPlaneTile) lse = row_lse_of<in_rows>(tile, own_row);
+  if (in_rows) clear_sums(tile);
 
   const auto sums = (lds_ptr<float>)&deltas[0];
   if (a->dout_stride_d == 1 && a->head_dim_v % 8 == 0)
@@ -179,7 +193,7 @@ FLYDSL_DEVICE void attention_backward_prepare(const flydsl_aot_attention_backwar
   else
     find_deltas<Element, false>(tile, sums);
   barrier();
-  if (item >= kRowsOfPlaneTile) return;
+  if (item >= kRowsOfPlaneTile || (in_rows && !tile.has(own_row))) return;
   ((global_ptr<float>)a->row_lse)[tile.plane_row + item] = lse;
   // Where no weight counts, neither does what is subtracted from their gradients.
   ((global_ptr<float>)a->row_delta)[tile.plane_row + item] = lse == kInfinity ? 0.0f : deltas[item];

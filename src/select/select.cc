@@ -67,7 +67,7 @@ Refusal refusal(const Context &context, const archive::Candidate &candidate,
     return Refusal::SeqK;
   if (!archive::compatible(context.archive.target(candidate.entry), context.device, nullptr))
     return Refusal::Target;
-  if (context.policy.bars(candidate.entry)) return Refusal::Backend;
+  if (problem.main && context.policy.bars(candidate.entry)) return Refusal::Backend;
   if (!context.policy.forced.empty() && !context.policy.forces(candidate.entry) &&
       is_forced(context, problem))
     return Refusal::NotForced;

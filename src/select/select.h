@@ -32,7 +32,7 @@ struct Problem {
   std::array<uint64_t, kMaxKeys - 1> fallback_keys = {};
   size_t fallbacks = 0;
   // Whether it is for the kernel that a call is known by. A forced kernel that is no candidate of it leaves the call
-  // without a kernel; of the others of a call it says nothing.
+  // without a kernel; of the others of a call neither it nor a list of backends says anything.
   bool main = true;
   // What else tuning looks at: what there is to spread over compute units (batch x heads, or columns), and the key of its
   // rows, 0 for functional_key. A problem that yields has no kernel where the row's is none of its candidates.

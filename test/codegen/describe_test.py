@@ -129,7 +129,7 @@ class Manifest(unittest.TestCase):
         self.assertEqual({name for name in names if name.startswith("attention_decode_")}, expected)
         expected = {
             f"attention_backward_{name}"
-            for name in ("bf16_prepare", "fp16_prepare", "bf16_convert", "fp16_convert", "sinks")
+            for name in (*(f"{dtype}_{name}" for dtype in ("bf16", "fp16") for name in ("prepare", "convert", "prepare_rows", "convert_rows")), "sinks")
         }
         expected |= {
             f"attention_backward_{dtype}_d{dims}_{name}"

@@ -1,4 +1,4 @@
-"""The passes that only move memory: `prepare`, `sinks` and `convert`, for every head dim and any strides."""
+"""The passes that only move memory: `prepare`, `sinks` and `convert`, for every head dim and any strides, and two in rows."""
 
 from ..model import DTYPES, Instance
 from .keys import ELEMENTS, LENGTHS, PASSES
@@ -8,10 +8,12 @@ _ROWS = 128  # of a work-group: kRowsOfPlaneTile of kernels/attention_backward/p
 
 def _instance(pass_name, dtype, rows, block, waves_per_simd, align_bytes):
     of_dtype = f"_{dtype}" if dtype else ""
+    entry = pass_name.removesuffix("_rows")
+    in_rows = ", true" if entry != pass_name else ""
     return Instance(
         name=f"attention_backward{of_dtype}_{pass_name}",
-        header=f"attention_backward/attention_backward_{pass_name}.hip.h",
-        entry=f"attention_backward_{pass_name}<{ELEMENTS[dtype]}>" if dtype else f"gradient_of_{pass_name}",
+        header=f"attention_backward/attention_backward_{entry}.hip.h",
+        entry=f"attention_backward_{entry}<{ELEMENTS[dtype]}{in_rows}>" if dtype else f"gradient_of_{pass_name}",
         key=(("dtype", DTYPES[dtype] if dtype else 0), ("pass", PASSES[pass_name])),
         preference=0,
         align_bytes=align_bytes,
@@ -28,5 +30,5 @@ def instances():
     return tuple(
         _instance(pass_name, dtype, _ROWS, 512, waves_per_simd, 2)
         for dtype in ELEMENTS
-        for pass_name, waves_per_simd in (("prepare", 8), ("convert", 4))  # the slow path of `convert` needs registers
+        for pass_name, waves_per_simd in (("prepare", 8), ("convert", 4), ("prepare_rows", 8), ("convert_rows", 8))  # the slow path of `convert` needs registers
     ) + (_instance("sinks", None, 1, 1024, 4, 1),)

@@ -105,6 +105,10 @@ TEST_F(Select, BackendsThatAreNotAllowed) {
   EXPECT_EQ(taken({"op", 5, 16, 10, 10}), "none");
   EXPECT_NE(reason({"op", 5, 16, 10, 10}).find("b: backend 'native' is not among those allowed"),
             std::string::npos);
+  // Of kernels before and after the one that a call is known by it says nothing.
+  Problem not_main = {"op", 5, 16, 10, 10};
+  not_main.main = false;
+  EXPECT_EQ(taken(not_main), "b");
   // What a kernel cannot do is said first.
   EXPECT_NE(reason({"op", 5, 8, 10, 10}).find("b: needs base addresses"), std::string::npos);
   ASSERT_TRUE(make_policy({"o", ""}, {"o", "aiter,native"}).ok());
