@@ -4,8 +4,8 @@ usage: python3 tuning/design.py
 
 Parts: shapes of models: Llama 3 8B and 70B, Qwen3, Mixtral, DeepSeek-V3 (head dims, GQA, widths of layers) at usual lengths and batches. And a Latin
 hypercube (McKay, Beckman, Conover, Technometrics 1979) for each of the keys that have several kernels: of n points each axis, logarithmic, is cut in n
-equal parts, and each part holds one point. For attention also the corners of the cube, so that what lies outside of the points is not foretold by one of
-them, and `NEAR`: beside each problem that the other rows did not foretell within 10 % another one. Seeds are fixed: the same files on every machine.
+equal parts, and each part holds one point. And `NEAR`: beside problems that the other rows did not foretell within 15 % another one. Seeds are fixed: the same
+files on every machine.
 """
 import itertools
 import math
@@ -41,7 +41,23 @@ def attention(name, batch, heads_q, heads_kv, rows, keys, dim, dim_v, *settings)
     return rows * keys * batch * heads_q * (dim + dim_v), " ".join(f"{key}={value}" for key, value in tensors.items()) + "".join(f" {s}" for s in settings)
 
 
-CORNERS = (256, 4096), (256, 4096), (8, 64)  # rows, keys, heads
+# Of 256 keys: work-groups of the backward share their work as they run, which the timing model cannot follow with fewer.
+FEWEST_BLOCKS = 16
+NEAR_FORWARD = (  # batch, heads, key heads, rows, keys, D, Dv, type, mask
+    (1, 16, 16, 3776, 192, 128, 128, "fp16", "none"),
+    (1, 64, 8, 1088, 1088, 64, 64, "fp16", "top-left"),
+    (1, 8, 8, 2816, 7680, 192, 128, "bf16", "none"),
+    (1, 32, 8, 3968, 3968, 96, 96, "bf16", "none"),
+    (1, 32, 32, 3584, 5632, 96, 96, "bf16", "none"),
+    (1, 16, 16, 3648, 576, 64, 64, "fp16", "none"),
+    (1, 32, 8, 1984, 1984, 64, 64, "bf16", "none"),
+    (1, 64, 8, 960, 960, 64, 64, "bf16", "none"),
+)
+
+
+def near_forward():
+    for *problem, dtype, causal in NEAR_FORWARD:
+        yield attention("attention_forward", *problem, f"dtype={dtype}", f"causal={causal}")
 
 
 def attentions(name, dims, counts, most, seed):
@@ -61,10 +77,9 @@ def attentions(name, dims, counts, most, seed):
                     batch = max(1, round(parallel / heads))
                     while rows * keys * batch * heads > most and batch > 1:
                         batch -= 1
+                    if name == "attention_backward" and math.ceil(keys / 256) * batch * heads < FEWEST_BLOCKS:
+                        continue
                     yield attention(name, batch, heads, heads, rows, keys, dim, dim_v, *settings)
-                for rows, keys, heads in itertools.product(*CORNERS):
-                    if causal == "none" or rows == keys:
-                        yield attention(name, 1, heads, heads, rows, keys, dim, dim_v, *settings)
 
 
 def gemm(m, n, k, dtype, transpose_b, batch=1):
@@ -121,7 +136,16 @@ def norm(name, rows, width, dtype):
     return rows * width, " ".join(f"{key}={value}" for key, value in tensors.items()) + f" dtype={dtype}"
 
 
+NEAR = {  # rows, width, type
+    "layer_norm": ((1400, 10232, "fp32"), (46, 2080, "fp32"), (280, 2192, "fp32"), (2, 5120, "bf16"), (72, 5120, "bf16")),
+    "rms_norm": ((3600, 232, "bf16"), (72, 128, "bf16"), (2, 5120, "bf16"), (72, 5120, "bf16")),
+    "rms_norm_backward": ((4400, 176, "fp32"),),
+}
+
+
 def norms(name, counts, many_rows):
+    for problem in NEAR.get(name, ()):
+        yield norm(name, *problem)
     for rows in (1, 64, many_rows):
         for width in WIDTHS:
             yield norm(name, rows, width, "bf16")
@@ -151,7 +175,8 @@ def write(name, cases):
 
 def main():
     types = ("bf16", "fp16")
-    write("attention_forward", attentions("attention_forward", ((128, 128, types), (64, 64, types), (192, 128, ("bf16",)), (96, 96, ("bf16",))), 20, 1 << 33, 1))
+    dims = ((128, 128, types), (64, 64, types), (192, 128, ("bf16",)), (96, 96, ("bf16",)))
+    write("attention_forward", itertools.chain(attentions("attention_forward", dims, 20, 1 << 33, 1), near_forward()))
     write("attention_backward", attentions("attention_backward", ((128, 128, types), (64, 64, types)), 12, 1 << 32, 2))
     write("gemm", gemms())
     write("scaled_gemm", scaled_gemms())

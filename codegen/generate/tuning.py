@@ -134,7 +134,8 @@ def manifest_rows(op, arch, folder=FOLDER):
             "key": hex64(key),
             "rows": [
                 {
-                    "kernel": row["winner"],
+                    # What is taken without tuning is the first that fits, of a problem nearby maybe another one.
+                    "kernel": "" if row["winner"] == row["default"] else row["winner"],
                     "rows": row["problem"]["rows"],
                     "keys": row["problem"]["keys"],
                     "parallel": row["problem"]["parallel"],

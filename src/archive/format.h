@@ -126,8 +126,11 @@ struct TuningSlot {
 };
 static_assert(sizeof(TuningSlot) == 32 && offsetof(TuningSlot, first) == 24);
 
+// Of a row: its problem's first candidate that fits is the fastest.
+constexpr uint32_t kFirstThatFits = ~uint32_t{0};
+
 struct TuningRow {
-  uint32_t candidate;
+  uint32_t candidate;  // or kFirstThatFits
   uint32_t origin;
   uint64_t rows;
   uint64_t keys;

@@ -331,7 +331,7 @@ Status Archive::check_tuning() const {
   }
   for (uint32_t i = 0; i < tuning_rows_.size(); ++i) {
     const TuningRow &row = tuning_rows_[i];
-    if (row.candidate >= candidates_.size())
+    if (row.candidate >= candidates_.size() && row.candidate != kFirstThatFits)
       return corrupt("tuning row %u: candidate %u does not exist", i, row.candidate);
     if (!valid_string(row.origin)) return corrupt("tuning row %u: its origin is no string", i);
     if (!std::has_single_bit(row.align_bytes) || row.compute_units == 0)
@@ -369,6 +369,7 @@ Status Archive::check_tuning_slot(uint32_t index) const {
   }
   for (uint32_t i = 0; i < slot.row_count; ++i) {
     const TuningRow &row = tuning_rows_[slot.first_row + i];
+    if (row.candidate == kFirstThatFits) continue;
     const Entry &entry = entries_[candidates_[row.candidate].entry];
     if (std::strcmp(string(entry.op), string(slot.op)) != 0)
       return corrupt("tuning slot %u: row %u names a kernel of another operator", index, i);

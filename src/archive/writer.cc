@@ -254,12 +254,14 @@ Status fill_tuning_rows(const TuningSpec &spec, Tables *tables, TuningTables *tu
       return kernel.name == row.kernel && kernel.op == spec.op;
     };
     const auto at = std::find_if(tables->candidates.begin(), tables->candidates.end(), names);
-    if (at == tables->candidates.end())
+    if (at == tables->candidates.end() && !row.kernel.empty())
       return invalid(label + "kernel '" + row.kernel + "' is no candidate");
     if (!std::has_single_bit(row.align_bytes) || row.compute_units == 0)
       return invalid(label + "alignment is not a power of two, or there are no compute units");
     FLYDSL_RETURN_IF_ERROR(check_string("origin of a tuning row", row.origin));
-    tuning->rows.push_back({static_cast<uint32_t>(at - tables->candidates.begin()),
+    tuning->rows.push_back({row.kernel.empty()
+                                ? kFirstThatFits
+                                : static_cast<uint32_t>(at - tables->candidates.begin()),
                             tables->strings.add(row.origin), row.rows, row.keys, row.parallel,
                             row.align_bytes, row.compute_units, row.figure_ns});
   }

@@ -37,7 +37,7 @@ struct SelectionSpec {
 };
 
 struct TuningRowSpec {
-  std::string kernel;  // name of a KernelSpec that is a candidate
+  std::string kernel;  // name of a KernelSpec that is a candidate; empty: the first that fits
   uint64_t rows = 0, keys = 0, parallel = 1;
   uint32_t align_bytes = 1, compute_units = 1;
   uint64_t figure_ns = 0;

@@ -109,7 +109,7 @@ std::optional<Choice> select(const Context &context, const Problem &problem) noe
   const archive::TuningRow *row = archive.tuned(
       problem.op, problem.tuning_key ? problem.tuning_key : problem.functional_key,
       {problem.seq_q, problem.seq_k, problem.parallel, problem.align_bytes}, context.compute_units);
-  if (row) {
+  if (row && row->candidate != archive::kFirstThatFits) {
     const archive::Candidate &candidate = archive.candidates()[row->candidate];
     const bool fits = refusal(context, candidate, problem) == Refusal::None;
     if (problem.has_key(archive.entries()[candidate.entry].functional_key)) {

@@ -83,11 +83,11 @@ struct Choice {
   const archive::TuningRow *row;  // that decided; null: the first candidate that fits
 };
 
-// The kernel to run: of the tuning row nearest to the problem if it fits, else the first candidate that does. No
+// The kernel to run: of the tuning row nearest to the problem if it names one and that fits, else the first candidate that does. No
 // allocation, no lock.
 std::optional<Choice> select(const Context &context, const Problem &problem) noexcept;
 
-// A tuning row in words without commas: what was tuned, and where its figure comes from.
+// A tuning row that names a kernel in words without commas: what was tuned, and where its figure comes from.
 std::string describe(const archive::Archive &archive, const archive::TuningRow &row);
 
 // One sentence for a problem without a kernel: every candidate and its refusal.

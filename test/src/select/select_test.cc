@@ -88,6 +88,13 @@ TEST_F(Select, TunedRows) {
   EXPECT_EQ(taken(problem), "none");
   problem.align_bytes = 1;  // of a kernel that does not fit nothing is made
   EXPECT_EQ(reason(problem).find("none of 1 candidates fits; c: needs"), 0u) << reason(problem);
+  // A row of which the first that fits was the fastest.
+  archive::ArchiveSpec spec = tuned_spec();
+  spec.tuning[0].rows[0].kernel.clear();
+  write_bytes(folder_.file("f.fda"), build_or_die(spec));
+  ASSERT_TRUE(archive::Archive::open(folder_.file("f.fda"), kAbiId, &archive_).ok());
+  EXPECT_EQ(taken({"op", 5, 16, 64, 100}), "b");
+  ASSERT_TRUE(archive::Archive::open(folder_.file("t.fda"), kAbiId, &archive_).ok());
   // What is forced, or not allowed, comes before rows.
   ASSERT_TRUE(make_policy({"o", "b"}, {"o", nullptr}).ok());
   EXPECT_EQ(taken({"op", 5, 16, 64, 100}), "b");

@@ -20,6 +20,7 @@ Slot = namedtuple("Slot", "functional_key op first count reserved")
 CANDIDATE = struct.Struct("<IIQQQQQ")
 Candidate = namedtuple("Candidate", "entry align_bytes seq_q_min seq_q_max seq_k_min seq_k_max reserved")
 TUNING_SLOT = struct.Struct("<QIIII4s4s")
+FIRST_THAT_FITS = 0xFFFFFFFF  # in place of a tuning row's candidate
 TuningSlot = namedtuple("TuningSlot", "key op first_row count first_cell lowest extent")
 TUNING_ROW = struct.Struct("<IIQQQIIQ")
 TuningRow = namedtuple("TuningRow", "candidate origin rows keys parallel align_bytes compute_units figure_ns")
@@ -166,7 +167,7 @@ class Archive:
         slots, rows, cells = self.tuning_slots, self.tuning_rows, self.tuning_cells
         need(not slots or any(slot.count == 0 for slot in slots), "no empty tuning slot")
         for row in rows:
-            need(row.candidate < len(self.candidates), "tuning row's candidate")
+            need(row.candidate < len(self.candidates) or row.candidate == FIRST_THAT_FITS, "tuning row's candidate")
             self.string(row.origin)
             need(power_of_two(row.align_bytes) and row.compute_units > 0, "tuning row")
         for slot in slots:
@@ -179,7 +180,7 @@ class Archive:
             need(box > 0 and slot.first_cell + box <= len(cells), "tuning cells outside the table")
             need(max(cells[slot.first_cell:slot.first_cell + box]) < slot.count, "cell of another slot's row")
             for row in rows[slot.first_row:slot.first_row + slot.count]:
-                need(self.string(self.entries[self.candidates[row.candidate].entry].op) == op, "tuning row of another operator")
+                need(row.candidate == FIRST_THAT_FITS or self.string(self.entries[self.candidates[row.candidate].entry].op) == op, "tuning row of another operator")
         for slot in slots:
             need(slot.count == 0 or self.find_tuning(self.string(slot.op), slot.key) is slot, "tuning slot not reachable")
 
