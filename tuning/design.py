@@ -47,17 +47,26 @@ NEAR_FORWARD = (  # batch, heads, key heads, rows, keys, D, Dv, type, mask
     (1, 16, 16, 3776, 192, 128, 128, "fp16", "none"),
     (1, 64, 8, 1088, 1088, 64, 64, "fp16", "top-left"),
     (1, 8, 8, 2816, 7680, 192, 128, "bf16", "none"),
-    (1, 32, 8, 3968, 3968, 96, 96, "bf16", "none"),
+    (1, 32, 8, 4096, 4608, 96, 96, "bf16", "none"),
     (1, 32, 32, 3584, 5632, 96, 96, "bf16", "none"),
     (1, 16, 16, 3648, 576, 64, 64, "fp16", "none"),
     (1, 32, 8, 1984, 1984, 64, 64, "bf16", "none"),
     (1, 64, 8, 960, 960, 64, 64, "bf16", "none"),
+    (4, 16, 16, 4096, 4096, 128, 128, "bf16", "top-left"),
+    (4, 16, 16, 4096, 4096, 192, 128, "bf16", "top-left"),
+    (16, 32, 8, 8192, 8192, 128, 128, "bf16", "top-left"),
 )
 
 
-def near_forward():
-    for *problem, dtype, causal in NEAR_FORWARD:
-        yield attention("attention_forward", *problem, f"dtype={dtype}", f"causal={causal}")
+NEAR_BACKWARD = (
+    (2, 32, 32, 896, 1024, 64, 64, "fp16", "none"),
+    *((4, 32, 8, 2048, 2048, dim, dim, dtype, causal) for dim in (128, 64) for dtype in ("bf16", "fp16") for causal in ("none", "top-left")),
+)
+
+
+def near(name, problems):
+    for *problem, dtype, causal in problems:
+        yield attention(name, *problem, f"dtype={dtype}", f"causal={causal}")
 
 
 def attentions(name, dims, counts, most, seed):
@@ -137,7 +146,7 @@ def norm(name, rows, width, dtype):
 
 
 NEAR = {  # rows, width, type
-    "layer_norm": ((1400, 10232, "fp32"), (46, 2080, "fp32"), (280, 2192, "fp32"), (2, 5120, "bf16"), (72, 5120, "bf16")),
+    "layer_norm": ((1400, 10232, "fp32"), (46, 2080, "fp32"), (280, 2192, "fp32"), (1, 4992, "bf16"), (72, 5120, "bf16")),
     "rms_norm": ((3600, 232, "bf16"), (72, 128, "bf16"), (2, 5120, "bf16"), (72, 5120, "bf16")),
     "rms_norm_backward": ((4400, 176, "fp32"),),
 }
@@ -176,8 +185,9 @@ def write(name, cases):
 def main():
     types = ("bf16", "fp16")
     dims = ((128, 128, types), (64, 64, types), (192, 128, ("bf16",)), (96, 96, ("bf16",)))
-    write("attention_forward", itertools.chain(attentions("attention_forward", dims, 20, 1 << 33, 1), near_forward()))
-    write("attention_backward", attentions("attention_backward", ((128, 128, types), (64, 64, types)), 12, 1 << 32, 2))
+    write("attention_forward", itertools.chain(attentions("attention_forward", dims, 20, 1 << 33, 1), near("attention_forward", NEAR_FORWARD)))
+    dims = ((128, 128, types), (64, 64, types))
+    write("attention_backward", itertools.chain(attentions("attention_backward", dims, 12, 1 << 32, 2), near("attention_backward", NEAR_BACKWARD)))
     write("gemm", gemms())
     write("scaled_gemm", scaled_gemms())
     for name in ("rms_norm", "layer_norm"):

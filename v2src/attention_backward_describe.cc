@@ -221,11 +221,16 @@ Problem describe(const Params &params, uint32_t compute_units) {
       set_keys(problem, pass, &key);
     }
   }
-  // One table for all gradients together and for the pass that is taken instead of them.
+  // One table for all gradients together and for the pass that is taken instead of them. Where query heads share key heads, which
+  // makes for few work-groups with much to do, it is another.
   if (problem.wants_together) {
     select::Problem &fused = problem.keys[static_cast<size_t>(Pass::fused)];
     fused.yields = true;
-    problem.keys[static_cast<size_t>(Pass::keys)].tuning_key = fused.functional_key;
+    const bool shared = problem.heads_q != problem.heads_kv;
+    const uint64_t mask = attention_forward::bounds_of(forward_of(params), problem);
+    fused.tuning_key =
+        shared ? key_of(problem, Pass::fused, mask, true, false) : fused.functional_key;
+    problem.keys[static_cast<size_t>(Pass::keys)].tuning_key = fused.tuning_key;
   }
   return problem;
 }

@@ -188,7 +188,7 @@ TEST_F(AttentionBackwardTest, OneKernelForAllGradientsWhereOneFits) {
     archive::ArchiveSpec spec = backward_spec();
     const std::string kernel = std::string("backward_bf16_d128_") + row.tuned;
     spec.tuning = {{"attention_backward",
-                    flydsl_aot_attention_backward_key(FLYDSL_AOT_BF16, 128, 128, 0, kFused, 0, 0),
+                    flydsl_aot_attention_backward_key(FLYDSL_AOT_BF16, 128, 128, 0, kFused, 1, 0),
                     {{kernel, 300, 500, 12, 256, 256, 1000, "model:x"}}}};
     write_bytes(archive_path_, build_or_die(spec));
     fake_->compute_units = row.compute_units;

@@ -8,7 +8,7 @@ KEY_FIELDS = (
     KeyField("head_dim_v", 20, 12, "of the class; the same"),
     KeyField("mask", 32, 4, "0 none, 1 bounded on the right, 2 on the left too; 0 for the general instance; from 8 up AITER's"),
     KeyField("pass", 36, 4, "PASSES"),
-    KeyField("general", 40, 1, "1: the general instance of the class"),
+    KeyField("general", 40, 1, "1: the general instance of the class; of tuning rows of `fused`, that query heads share key heads"),
     KeyField("padded", 41, 1, "1: the instance takes head dims less by 8, 16 or 24 too; 0 for the general instance"),
 )
 
