@@ -76,7 +76,7 @@ inline archive::ArchiveSpec backward_spec() {
   spec.abi_id = FLYDSL_AOT_GENERATED_ABI_ID;
   spec.library_version = FLYDSL_AOT_VERSION;
   unsigned seed = 0;
-#define FLYDSL_AOT_PASS(name, number) constexpr uint64_t k_##name = number;
+#define FLYDSL_AOT_PASS(name, number) [[maybe_unused]] constexpr uint64_t k_##name = number;
   FLYDSL_AOT_ATTENTION_BACKWARD_PASSES(FLYDSL_AOT_PASS)
 #undef FLYDSL_AOT_PASS
   const auto add = [&](const std::string &name, uint64_t key, uint32_t align_bytes, uint32_t rows,
