@@ -160,6 +160,7 @@ REFUSED = {
     "slots that are all used": lambda m: setattr(m, "slots", [m.slots[m.used()]] * 8),
 }
 ACCEPTED = {
+    "tuning row of the first that fits": lambda m: m.tuning_row(0, candidate=reader.FIRST_THAT_FITS),
     "as made": None,
     "shared frame": shared(),
     "no kernels": arch(b"gfx950"),
