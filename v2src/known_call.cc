@@ -27,6 +27,22 @@ bool KnownCall::fits(const CallForm &form) const {
   return true;
 }
 
+[[gnu::always_inline]] inline Status KnownCall::launch_all(
+    const flydsl_aot_handle *handle, const CallForm &form, void *stream,
+    const device::HipFunction *functions) const {
+  uint64_t arguments[kMostKernargBytes / kWordBytes];
+  std::memcpy(arguments, kernarg.data(), kernarg.size() * kWordBytes);
+  const Change *change = changes.data();
+  for (const Launched &launched : launches) {
+    for (const Change *last = changes.data() + launched.last_change; change != last; ++change)
+      arguments[change->word] =
+          change->value + form.sources[change->source];
+    FLYDSL_RETURN_IF_ERROR(launch_kernel(handle, launched.entry, *functions++, launched.shape,
+                                         stream, arguments, launched.kernarg_bytes));
+  }
+  return {};
+}
+
 Status KnownCall::launch(flydsl_aot_handle *handle, const CallForm &form, void *stream) const {
   device::DeviceScope scope(*handle->runtime);
   FLYDSL_RETURN_IF_ERROR(scope.enter(device));
@@ -50,21 +66,6 @@ Status KnownCall::load_and_launch(flydsl_aot_handle *handle, const CallForm &for
     functions[i] = kernels[i].function();
   }
   return launch_all(handle, form, stream, functions);
-}
-
-Status KnownCall::launch_all(const flydsl_aot_handle *handle, const CallForm &form, void *stream,
-                             const device::HipFunction *functions) const {
-  uint64_t arguments[kMostKernargBytes / kWordBytes];
-  std::memcpy(arguments, kernarg.data(), kernarg.size() * kWordBytes);
-  const Change *change = changes.data();
-  for (const Launched &launched : launches) {
-    for (const Change *last = changes.data() + launched.last_change; change != last; ++change)
-      arguments[change->word] =
-          change->value + form.sources[change->source];
-    FLYDSL_RETURN_IF_ERROR(launch_kernel(handle, launched.entry, *functions++, launched.shape,
-                                         stream, arguments, launched.kernarg_bytes));
-  }
-  return {};
 }
 
 Status explain_launch(const flydsl_aot_handle *handle, uint32_t entry,

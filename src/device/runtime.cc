@@ -121,16 +121,6 @@ Status Runtime::get_function(HipModule module, const char *symbol, HipFunction *
   return load_failure(check(api_.module_get_function(function, module, symbol), "hipModuleGetFunction"));
 }
 
-Status Runtime::launch(HipFunction function, const LaunchShape &shape, HipStream stream,
-                       void *kernarg, size_t kernarg_bytes) const {
-  void *extra[] = {launch_param_buffer_pointer(), kernarg, launch_param_buffer_size(),
-                   &kernarg_bytes, launch_param_end()};
-  return check(api_.module_launch_kernel(function, shape.grid[0], shape.grid[1], shape.grid[2],
-                                         shape.block[0], shape.block[1], shape.block[2],
-                                         shape.lds_dynamic_bytes, stream, nullptr, extra),
-               "hipModuleLaunchKernel");
-}
-
 Status Runtime::malloc(size_t bytes, void **pointer) const {
   Status status = check(api_.malloc(pointer, bytes), "hipMalloc");
   if (status.ok()) return status;

@@ -48,7 +48,14 @@ class Runtime {
   void unload_module(HipModule module) const;
   Status get_function(HipModule module, const char *symbol, HipFunction *function) const;
   Status launch(HipFunction function, const LaunchShape &shape, HipStream stream, void *kernarg,
-                size_t kernarg_bytes) const;
+                size_t kernarg_bytes) const {
+    void *extra[] = {launch_param_buffer_pointer(), kernarg, launch_param_buffer_size(),
+                     &kernarg_bytes, launch_param_end()};
+    return check(api_.module_launch_kernel(function, shape.grid[0], shape.grid[1], shape.grid[2],
+                                           shape.block[0], shape.block[1], shape.block[2],
+                                           shape.lds_dynamic_bytes, stream, nullptr, extra),
+                 "hipModuleLaunchKernel");
+  }
 
   Status malloc(size_t bytes, void **pointer) const;
   Status free(void *pointer) const;
