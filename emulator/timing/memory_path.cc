@@ -59,6 +59,8 @@ void MemoryPath::found_in_l1(uint32_t op) {
   size_t nearest = 0;
   while (nearest + 1 < debt.size() && (service.share[nearest] <= 0 || debt[nearest] < -kAhead)) ++nearest;
   debt[nearest] -= 1;
+  // The profile gave its first touch to this instruction, here another one came first and was sent to the L2: a later one makes up for it.
+  if (nearest >= unsigned(Source::kMall)) ++found_beyond_l2_[nearest];
 }
 
 double MemoryPath::load_line(double clock, uint32_t op, bool through) {
@@ -66,6 +68,13 @@ double MemoryPath::load_line(double clock, uint32_t op, bool through) {
   l2_bytes_ += kLineBytes;
   const OpService &service = service_of(op);
   Source source = next_source(op, service);
+  if (source == Source::kL2 || source == Source::kL2Late)
+    for (const Source beyond : {Source::kHbm, Source::kMall})
+      if (found_beyond_l2_[unsigned(beyond)]) {
+        --found_beyond_l2_[unsigned(beyond)];
+        source = beyond;
+        break;
+      }
   // Of an instruction that no stream has reached the others say nothing.
   if (through && source != Source::kHbm) source = Source::kMall;
   switch (source) {

@@ -58,6 +58,7 @@ class MemoryPath : public MemoryPort {
   const MemoryProfile &profile_;
   CacheTags l1_, scalar_, instructions_;
   std::vector<Debt> debts_;
+  std::array<uint64_t, unsigned(Source::kCount)> found_beyond_l2_ = {};
   Channel l1_channel_, l2_, mall_, hbm_;
   double l2_bytes_ = 0, hbm_bytes_ = 0;
   uint64_t requests_ = 0;

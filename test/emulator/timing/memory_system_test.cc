@@ -282,6 +282,26 @@ TEST_F(Path, WhatTheL1FindsEarlySparesTheNearestPlace) {
   EXPECT_NEAR(p.hbm_bytes(), 40 * 16 * kLineBytes, 16 * kLineBytes);
 }
 
+// In the profile one instruction touches each line first (HBM), another one later (L2); here they come in the other order.
+TEST_F(Path, TheFirstTouchPaysWhoeverItIs) {
+  all_from(Source::kL2);
+  profile_.ops.resize(3);
+  profile_.ops[2] = profile_.ops[1];
+  profile_.ops[2].share = {};
+  profile_.ops[2].share[unsigned(Source::kHbm)] = 1;
+  MemoryPath p = path();
+  double clock = 0;
+  for (uint64_t block = 0; block < 40; ++block)
+    for (const uint16_t op : {1, 2}) {
+      const std::vector<uint64_t> all = lines(1000 * block, 16);
+      MemoryUse load = use(16);
+      load.op = op;
+      p.vector(clock += 1e6, {0, 0, 0}, load, all.data());
+    }
+  EXPECT_EQ(p.l2_bytes(), 40 * 16 * kLineBytes);
+  EXPECT_NEAR(p.hbm_bytes(), 40 * 16 * kLineBytes, 16 * kLineBytes);
+}
+
 // Where the profile's L1 found as many, nothing is owed for them: each miss is shared out as before.
 TEST_F(Path, WhatBothFindInTheL1OwesNothing) {
   all_from(Source::kL2);
