@@ -16,6 +16,9 @@ hipError_t hip_error(flydsl_aot_status status) {
       return hipErrorFileNotFound;
     case FLYDSL_AOT_ARCHIVE_IO:
       return hipErrorOperatingSystem;
+    case FLYDSL_AOT_COMPILE_FAILED:
+      return hipErrorNoBinaryForGpu;
+    case FLYDSL_AOT_COMPILER_NOT_FOUND:
     case FLYDSL_AOT_DEVICE_LIBRARY_NOT_FOUND:
       return hipErrorSharedObjectInitFailed;
     case FLYDSL_AOT_NO_DEVICE:
