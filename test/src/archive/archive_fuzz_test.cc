@@ -38,7 +38,7 @@ bool exercise(const std::string &path, const archive::ArchiveSpec &spec) {
     (void)opened->find("op", key);
     for (const uint64_t rows : {uint64_t{0}, uint64_t{100}, UINT64_MAX}) {
       const archive::TuningRow *row = opened->tuned("op", key, {rows, 100, UINT64_MAX, 16}, 256);
-      EXPECT_TRUE(!row || row->candidate == kFirstThatFits || row->candidate < opened->candidates().size());
+      EXPECT_TRUE(!row || row->candidate == archive::kFirstThatFits || row->candidate < opened->candidates().size());
     }
   }
   return true;
