@@ -85,6 +85,7 @@ def main():
         sys.exit(f"{arguments.library}: SONAME {now['soname']} is not that of major version {major}")
     if arguments.record:
         path = arguments.releases / f"{major}.{minor}.json"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n")
         print(f"recorded {path}")
         return 0
