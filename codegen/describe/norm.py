@@ -33,11 +33,13 @@ _KEY_FIELDS = (
 )
 
 
-def _kept_bytes(operator, spread, quantised):
+def _kept_bytes(operator, spread, quantised, arch):
     """Of LDS, for weights and biases (kernels/common/norm_row, kKeeps)."""
     operands = {"layer_norm": 2, "rms_norm": int(spread.threads == 1024)}[operator]
-    kept = 16 * operands * spread.vectors * spread.threads
-    return kept if not spread.looped and not quantised and spread.vectors <= 5 and kept <= 131072 else 0
+    of_thread = 16 * operands * spread.vectors
+    most, most_of_thread = (131072, 160) if arch == "gfx950" or arch.startswith("sm_") else (32768, 64)
+    fits = of_thread <= most_of_thread and of_thread * spread.threads <= most
+    return of_thread * spread.threads if fits and not spread.looped and not quantised else 0
 
 
 # Of all work-groups together: as many as MI355X runs at once, twice those of an H200.
@@ -54,9 +56,9 @@ def _instance(operator, dtype, spread, preference, quantised, arch):
         align_bytes=spread.align_bytes,
         block=(spread.threads, 1, 1),
         # Work-groups that keep something are few, so that each has several rows.
-        tile=(spread.threads // spread.team, _THREADS // spread.threads if _kept_bytes(operator, spread, quantised) else 0, 0),
+        tile=(spread.threads // spread.team, _THREADS // spread.threads if _kept_bytes(operator, spread, quantised, arch) else 0, 0),
         # On sm_90 a kernel declares less than that.
-        lds_dynamic_bytes=_kept_bytes(operator, spread, quantised) if arch.startswith("sm_") else 0,
+        lds_dynamic_bytes=_kept_bytes(operator, spread, quantised, arch) if arch.startswith("sm_") else 0,
         waves_per_simd=4 if quantised else spread.waves_per_simd,
         seq_q=(1, (1 << 62)),
         seq_k=(1, spread.capacity(dtype)),

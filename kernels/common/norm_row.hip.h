@@ -32,14 +32,15 @@ class NormRow {
 
   // Weights and biases of the row's own type are read once for all rows of a work-group, where LDS has room for them; each thread
   // reads back its own. Else weights are on their way before they are needed.
+  // (LDS over 1,024 threads, which 4 waves on each SIMD are, bounds what each may keep.)
 #if defined(__gfx950__) || defined(__NVPTX__)
-  static constexpr u32 kMostKept = 131072;
+  static constexpr u32 kMostKept = 131072, kMostOfThread = 160;
 #else
-  static constexpr u32 kMostKept = 32768;
+  static constexpr u32 kMostKept = 32768, kMostOfThread = 64;
 #endif
   static constexpr u32 kKept = kCentred ? 2 : 1;
   static constexpr bool kKeeps = (kCentred || kThreads == 1024) && !kLooped && !kQuantised &&
-                                 Tile::kVectors <= 5 &&
+                                 kKept * Tile::kVectors * 16 <= kMostOfThread &&
                                  kKept * Tile::kVectors * kThreads * 16 <= kMostKept;
   FLYDSL_DEVICE void begin(ArgumentsOf<Arguments> args) {
     has_weights_ = !kLooped && args->weight && args->weight_dtype == static_cast<u32>(kType);

@@ -32,6 +32,7 @@ def main():
     for row in manifest["selection"]:
         row["candidates"] = [one for one in row["candidates"] if one["kernel"] in names]
     manifest["selection"] = [row for row in manifest["selection"] if row["candidates"]]
+    manifest["tuning"] = []  # its rows name kernels that are not here
     assert names, f"no kernel matches {a.only}"
 
     def build(kernel):

@@ -40,6 +40,7 @@ def main():
     for row in manifest["selection"]:
         row["candidates"] = [one for one in row["candidates"] if taken(one["kernel"])]
     manifest["selection"] = [row for row in manifest["selection"] if row["candidates"]]
+    manifest["tuning"] = []  # its rows name kernels that are not here
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     manifest_path = out / "manifest.json"
