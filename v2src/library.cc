@@ -108,6 +108,16 @@ Status open_with_device(const flydsl_aot_open_options &options, flydsl_aot_handl
   return {};
 }
 
+// `on` or `off` in the environment; neither: as before.
+Status read_switch(const char *variable, bool *on) {
+  const char *value = std::getenv(variable);
+  if (!value || !*value) return {};
+  *on = std::strcmp(value, "on") == 0;
+  if (*on || std::strcmp(value, "off") == 0) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT, "environment %s is '%.64s'; allowed: on, off", variable,
+               value);
+}
+
 Status resolve_jit(flydsl_aot_jit asked, bool *allowed) {
   *allowed = asked == FLYDSL_AOT_JIT_ON;
   if (asked == FLYDSL_AOT_JIT_ON || asked == FLYDSL_AOT_JIT_OFF) return {};
@@ -115,12 +125,7 @@ Status resolve_jit(flydsl_aot_jit asked, bool *allowed) {
     return error(FLYDSL_AOT_INVALID_ARGUMENT,
                  "open_options.jit is %u; allowed: DEFAULT (0), OFF (1), ON (2)", asked);
   }
-  const char *value = std::getenv("FLYDSL_AOT_JIT");
-  if (!value || !*value || std::strcmp(value, "off") == 0) return {};
-  *allowed = std::strcmp(value, "on") == 0;
-  if (*allowed) return {};
-  return error(FLYDSL_AOT_INVALID_ARGUMENT,
-               "environment FLYDSL_AOT_JIT is '%.64s'; allowed: on, off", value);
+  return read_switch("FLYDSL_AOT_JIT", allowed);
 }
 
 // The archive of the architecture and, where they are allowed, the kernels that can be compiled; these alone where the places
@@ -165,6 +170,9 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
   FLYDSL_RETURN_IF_ERROR(with_device ? open_with_device(options, handle.get())
                                      : open_without_device(options, handle.get()));
   FLYDSL_RETURN_IF_ERROR(open_kernels(options, handle.get()));
+  bool tuning = true;
+  FLYDSL_RETURN_IF_ERROR(read_switch("FLYDSL_AOT_TUNING", &tuning));
+  if (!tuning) handle->archive->ignore_tuning();
   FLYDSL_RETURN_IF_ERROR(select::make_policy(
       *handle->archive,
       name_list("open_options.force_kernel", options.force_kernel, "FLYDSL_AOT_FORCE_KERNEL"),

@@ -63,6 +63,9 @@ typedef struct flydsl_aot_open_options {
   const char *backends;
 } flydsl_aot_open_options;
 
+/* FLYDSL_AOT_TUNING=off in the environment of flydsl_aot_open: the archive's tuning rows are not looked at, each problem gets the
+ * first kernel that fits. */
+
 /* Run-time compilation (jit). Where no kernel of the archive fits, a call's first use of a kernel, or its prefetch, may compile one
  * from the sources in this library, with hipRTC: attention_forward of head dims that no archive has, and operators without
  * instructions of one architecture on architectures without an archive, which can then be opened, too. That takes seconds. The

@@ -66,6 +66,8 @@ class Archive {
   std::span<const TuningRow> tuning_rows() const { return tuning_rows_; }
   // Selection does not tell apart addresses and strides that are multiples of this power of two, 16 or more.
   uint64_t most_alignment() const;
+  // Each problem gets the first candidate that fits.
+  void ignore_tuning() { tuning_slots_.clear(); }
 
   // Reads one code object of the file: frame, checksum, inflate, checksum. Safe from several threads at a time.
   Status read(uint32_t entry, std::vector<unsigned char> *image) const;

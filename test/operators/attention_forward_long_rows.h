@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "test/support/attention_forward_case.h"
 
 namespace flydsl::test {
+
+// The table may prefer another tile for some of them.
+inline const int no_tuning = setenv("FLYDSL_AOT_TUNING", "off", 1);
 
 struct LongRows {
   flydsl_aot_dtype dtype;

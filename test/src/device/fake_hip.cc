@@ -207,7 +207,9 @@ EXPORT int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsig
 EXPORT int hipMalloc(void **pointer, size_t bytes) {
   if (state.malloc_error) return result(state.malloc_error);
   ++state.allocations;
-  *pointer = std::malloc(bytes);
+  // As HIP's own: tuning rows tell alignments apart.
+  constexpr size_t kAlignment = 256;
+  *pointer = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   return *pointer ? 0 : result(2);
 }
 
