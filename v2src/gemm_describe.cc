@@ -1,11 +1,13 @@
 // A checked gemm problem as the kernels see it and as what selection looks up (codegen/describe/gemm).
 #include <algorithm>
+#include <functional>
 #include <array>
 #include <initializer_list>
 #include <tuple>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/gemm.h"
+#include "v2src/insertion_sort.h"
 #include "v2src/matrix_check.h"
 #include "v2src/tensor_check.h"
 
@@ -113,7 +115,7 @@ void set_keys(Problem *problem) {
                           tile.rows * tile.columns, key_of(a, b, tile.number, layout)};
     }
   }
-  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count));
+  insertion_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count), std::less<>());
   count = std::min(count, select::kMaxKeys - 1);
   const bool bytes = is_8bit(a);
   const uint64_t general = key_of(bytes ? FLYDSL_AOT_E4M3 : a, bytes ? FLYDSL_AOT_E4M3 : b, 0, 0);

@@ -8,6 +8,7 @@
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_check.h"
 #include "v2src/grouped_gemm.h"
+#include "v2src/insertion_sort.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::grouped_gemm {
@@ -214,7 +215,7 @@ void set_keys(const Params &params, Problem *problem, int64_t compute_units) {
     choices[count++] = {
         cost, flydsl_aot_grouped_gemm_key(a, b, tile.number, layout, mx && is_shuffled(params))};
   }
-  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
+  insertion_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Choice &x, const Choice &y) { return x.cost < y.cost; });
   static_assert(std::size(choices) <= select::kMaxKeys);
   problem->key.functional_key = choices[0].key;

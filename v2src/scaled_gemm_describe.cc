@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "v2src/scaled_gemm.h"
+#include "v2src/insertion_sort.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::scaled_gemm {
@@ -132,7 +133,7 @@ void set_keys(flydsl_aot_dtype a, flydsl_aot_dtype b, Problem *problem) {
                           key_of(tile.number, is_shuffled(*problem->params))};
     }
   }
-  std::stable_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
+  insertion_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Choice &x, const Choice &y) { return x.clocks < y.clocks; });
   count = std::min(count, select::kMaxKeys - 1);
   const uint64_t general = key_of(0, false);
