@@ -14,15 +14,11 @@ import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import packages
+
 ARGUMENTS = argparse.Namespace()
 ODD_NAME = "Ünï cödé und ein Ort mit Leerzeichen"  # pkg-config loses quotes, linkers commas
-CMAKE = """cmake_minimum_required(VERSION 3.25)
-project(client C)
-find_package(FlydslAot 0.1 REQUIRED)
-add_executable(client client.c)
-target_link_libraries(client PRIVATE flydsl_aot::flydsl_aot m)
-"""
 NUMPY = """import numpy as np, flydsl_aot
 with flydsl_aot.open(device="emulator") as library:
     x = np.random.default_rng(1).standard_normal((3, 200)).astype(np.float32)
@@ -32,18 +28,13 @@ with flydsl_aot.open(device="emulator") as library:
 """
 
 
+def environment(**more):
+    return packages.environment(**{"FLYDSL_AOT_DEVICE": "emulator", **more})
+
+
 def run(*command, **options):
     options.setdefault("env", environment())
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    if done.returncode:
-        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
-
-
-def environment(**more):
-    """What a stranger's shell has: nothing of this project but the choice of the emulator."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FLYDSL", "LD_LIBRARY", "PYTHONPATH", "SOURCE_DATE"))}
-    return {**kept, "FLYDSL_AOT_DEVICE": "emulator", **{name: str(value) for name, value in more.items()}}
+    return packages.run(*command, **options)
 
 
 class Tarball(unittest.TestCase):
@@ -82,7 +73,7 @@ class Tarball(unittest.TestCase):
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "flydsl_aot"], capture_output=True, check=True,
                                env=environment(PKG_CONFIG_PATH=prefix / "lib/pkgconfig")).stdout.decode("latin-1")
         words = [word.encode("latin-1").decode() for word in shlex.split(flags)]
-        run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / "client.c", "-o", out / "client", *words, "-lm")
+        run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", packages.CLIENT, "-o", out / "client", *words, "-lm")
         return out / "client"
 
     def test_sums_names_and_parts(self):
@@ -124,17 +115,11 @@ class Tarball(unittest.TestCase):
         self.right(client, prefix=moved, LD_LIBRARY_PATH=moved / "lib")
 
     def test_find_package(self):
-        project = self.folder / "by CMake"
-        project.mkdir()
-        shutil.copy(HERE / "client.c", project)
-        (project / "CMakeLists.txt").write_text(CMAKE)
-        run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
-        run("cmake", "--build", project / "build")
-        self.right(project / "build/client")
+        self.right(packages.client_by_cmake(self.folder / "by CMake", self.prefix))
 
     def test_dlopen(self):
         client = self.folder / "by_dlopen"
-        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", HERE / "client.c", "-o", client, "-lm", "-ldl")
+        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", packages.CLIENT, "-o", client, "-lm", "-ldl")
         self.right(client, self.prefix / "lib/libflydsl_aot.so.0")
 
     def test_command(self):
@@ -171,7 +156,7 @@ class Tarball(unittest.TestCase):
             archive.seek(8)
             archive.write(b"\x01")
         client = self.folder / "newer_by_dlopen"
-        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", HERE / "client.c", "-o", client, "-lm", "-ldl")
+        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", packages.CLIENT, "-o", client, "-lm", "-ldl")
         self.right(client, self.prefix / "lib/libflydsl_aot.so.0", LD_LIBRARY_PATH=old)
         linked = self.linked_client(self.prefix, self.folder / "linked")
         refused = subprocess.run([linked], env=environment(LD_LIBRARY_PATH=old), capture_output=True, text=True)

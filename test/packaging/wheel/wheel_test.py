@@ -12,8 +12,10 @@ import tempfile
 import unittest
 import zipfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import packages
+
 ARGUMENTS = argparse.Namespace()
-CLIENT = pathlib.Path(__file__).resolve().parent.parent / "tarball/client.c"
 NUMPY = """import numpy as np, flydsl_aot
 with flydsl_aot.open(device="emulator") as library:
     a, b = (np.random.default_rng(seed).standard_normal(shape).astype(np.float16) for seed, shape in ((1, (40, 64)), (2, (64, 24))))
@@ -25,28 +27,12 @@ QUERY = """import flydsl_aot
 with flydsl_aot.open(device="none", arch="gfx950") as library:
     print(library.info().arch)
 """
-CMAKE = """cmake_minimum_required(VERSION 3.25)
-project(client C)
-find_package(FlydslAot 0.1 REQUIRED)
-add_executable(client client.c)
-target_link_libraries(client PRIVATE flydsl_aot::flydsl_aot m)
-"""
-
-
-def environment(**more):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FLYDSL", "LD_LIBRARY", "PYTHON", "SOURCE_DATE"))}
-    return {**kept, **{name: str(value) for name, value in more.items()}}
-
-
 def attempt(*command, **more):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment(**more), cwd="/")
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=packages.environment(**more), cwd="/")
 
 
 def run(*command, **more):
-    done = attempt(*command, **more)
-    if done.returncode:
-        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
+    return packages.run(*command, env=packages.environment(**more), cwd="/")
 
 
 class Wheel(unittest.TestCase):
@@ -113,13 +99,7 @@ class Wheel(unittest.TestCase):
         self.assertIn("EMULATED", run(place / "bin/flydsl-aot", "info", FLYDSL_AOT_DEVICE="emulator"))
 
         prefix = run(place / "bin/python", "-c", "import flydsl_aot; print(flydsl_aot.prefix())").strip()
-        project = self.folder / "client"
-        project.mkdir()
-        shutil.copy(CLIENT, project)
-        (project / "CMakeLists.txt").write_text(CMAKE)
-        run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
-        run("cmake", "--build", project / "build")
-        text = run(project / "build/client", FLYDSL_AOT_DEVICE="emulator")
+        text = run(packages.client_by_cmake(self.folder / "client", prefix), FLYDSL_AOT_DEVICE="emulator")
         self.assertIn("right", text)
         self.assertIn(f"archive {prefix}/lib/flydsl_aot.gfx950.fda", text)
 

@@ -1,0 +1,36 @@
+"""What the tests of packages share: programs run with a stranger's environment, and a CMake project over the installed library."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+CLIENT = pathlib.Path(__file__).resolve().parent / "client.c"
+_CMAKE = """cmake_minimum_required(VERSION 3.25)
+project(client C)
+find_package(FlydslAot 0.1 REQUIRED)
+add_executable(client client.c)
+target_link_libraries(client PRIVATE flydsl_aot::flydsl_aot m)
+"""
+
+
+def environment(**more):
+    """What a stranger's shell has: nothing of this project."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FLYDSL", "LD_LIBRARY", "PYTHON", "SOURCE_DATE"))}
+    return {**kept, **{name: str(value) for name, value in more.items()}}
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def client_by_cmake(project, prefix):
+    """client.c, built in the folder `project` by find_package."""
+    project.mkdir()
+    shutil.copy(CLIENT, project)
+    (project / "CMakeLists.txt").write_text(_CMAKE)
+    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}", env=environment())
+    run("cmake", "--build", project / "build", env=environment())
+    return project / "build/client"
