@@ -28,36 +28,26 @@ def _general(dtype):
     )
 
 
-_SECOND_PASS = Instance(
-    name="gemm_second_pass",
-    header="gemm/gemm_second_pass.hip.h",
-    entry="add_parts_of_k",
-    key=(("pass", PASSES["second_pass"]),),
-    preference=0,
-    align_bytes=1,
-    block=(256, 1, 1),
-    tile=(_SECOND_PASS_ELEMENTS, 0, 0),
-    lds_dynamic_bytes=0,
-    waves_per_simd=4,
-    seq_q=SIZES,
-    seq_k=SIZES,
-)
+def _pass(name, entry, threads, tile):
+    """A launch beside that of the products, gemm_<name>."""
+    return Instance(
+        name=f"gemm_{name}",
+        header=f"gemm/gemm_{name}.hip.h",
+        entry=entry,
+        key=(("pass", PASSES[name]),),
+        preference=0,
+        align_bytes=1,
+        block=(threads, 1, 1),
+        tile=(tile, 0, 0),
+        lds_dynamic_bytes=0,
+        waves_per_simd=4,
+        seq_q=SIZES,
+        seq_k=SIZES,
+    )
 
 
-_SUMS = Instance(
-    name="gemm_sums",
-    header="gemm/gemm_sums.hip.h",
-    entry="sum_matrix",
-    key=(("pass", PASSES["sums"]),),
-    preference=0,
-    align_bytes=1,
-    block=(1024, 1, 1),
-    tile=(_ROWS_SUMMED, 0, 0),
-    lds_dynamic_bytes=0,
-    waves_per_simd=4,
-    seq_q=SIZES,
-    seq_k=SIZES,
-)
+_SECOND_PASS = _pass("second_pass", "add_parts_of_k", 256, _SECOND_PASS_ELEMENTS)
+_SUMS = _pass("sums", "sum_matrix", 1024, _ROWS_SUMMED)
 
 
 def instances():
