@@ -8,12 +8,9 @@ import json
 import pathlib
 import re
 import runpy
-import subprocess
 import sys
 
-
-def output_lines(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+import shared_object
 
 
 def enumerators(headers):
@@ -27,15 +24,10 @@ def enumerators(headers):
 
 def abi_of(layout, headers, library):
     layout = runpy.run_path(str(layout))
-    (soname,) = (match.group(1) for line in output_lines("readelf", "-dW", library) if (match := re.search(r"\(SONAME\).*\[(.*)\]", line)))
-    symbols = {}
-    for line in output_lines("nm", "-D", "--defined-only", library):
-        kind, name = line.split()[-2:]
-        if kind in "TWBDR":
-            symbols[name.split("@")[0]] = name.partition("@")[2].lstrip("@")
+    (soname,) = shared_object.dynamic(library, "SONAME")
     structs = {f"flydsl_aot_{name}_params": value for name, value in layout["PARAMETERS"].items()}
     structs |= {f"flydsl_aot_{name}": value for name, value in layout["STRUCTS"].items()}
-    return {"version": layout["VERSION"], "soname": soname, "symbols": symbols, "enumerators": enumerators(headers),
+    return {"version": layout["VERSION"], "soname": soname, "symbols": shared_object.exported(library), "enumerators": enumerators(headers),
             "structs": {name: {"bytes": size, "fields": {field: list(place) for field, place in fields.items()}}
                         for name, (size, fields) in structs.items()}}
 

@@ -3,8 +3,9 @@ and it needs no library but the C and C++ run-times'."""
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
+
+import shared_object
 
 # What a process has anyway. HIP and the emulator are opened at run time; zstd is inside.
 ALLOWED_NEEDED = re.compile(r"^(lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
@@ -18,10 +19,6 @@ def declared_functions(headers):
     return names
 
 
-def output_lines(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--headers", type=pathlib.Path, required=True)
@@ -31,8 +28,7 @@ def main():
     problems = []
 
     declared = declared_functions(args.headers)
-    # The version node itself is an absolute symbol.
-    exported = {line.split()[-1].split("@")[0] for line in output_lines("nm", "-D", "--defined-only", args.library) if line.split()[-2] != "A"}
+    exported = set(shared_object.exported(args.library))
     if not declared:
         problems.append("no declaration found in the headers")
     problems += [f"declared but not exported: {name}" for name in sorted(declared - exported)]
@@ -42,8 +38,7 @@ def main():
     problems += [f"not referenced by {args.c_test.name}: {name}" for name in sorted(declared)
                  if not re.search(rf"\b{name}\s*\(", test)]
 
-    needed = [match.group(1) for line in output_lines("readelf", "-d", args.library)
-              if (match := re.search(r"\(NEEDED\).*\[(.*)\]", line))]
+    needed = shared_object.dynamic(args.library, "NEEDED")
     problems += [f"needs {name}" for name in needed if not ALLOWED_NEEDED.match(name)]
 
     for problem in problems:

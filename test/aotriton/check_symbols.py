@@ -3,14 +3,12 @@ reads them), and to the libraries it may need."""
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "abi"))
+import shared_object  # noqa: E402
+
 ALLOWED_NEEDED = re.compile(r"^(libflydsl_aot\.so\.\d+|lib(c|m|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
-
-
-def output_lines(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def main():
@@ -20,13 +18,12 @@ def main():
     args = parser.parse_args()
 
     listed = set(args.symbols.read_text().split())
-    exported = {line.split()[-1] for line in output_lines("nm", "-D", "--defined-only", args.library)}
-    dynamic = output_lines("readelf", "-d", args.library)
-    needed = [match.group(1) for line in dynamic if (match := re.search(r"\(NEEDED\).*\[(.*)\]", line))]
+    exported = set(shared_object.exported(args.library))
+    needed = shared_object.dynamic(args.library, "NEEDED")
     problems = [f"listed but not exported: {name}" for name in sorted(listed - exported)]
     problems += [f"exported but not listed: {name}" for name in sorted(exported - listed)]
     problems += [f"needs {name}" for name in needed if not ALLOWED_NEEDED.match(name)]
-    if not any("SONAME" in line and "[libaotriton_v2.so]" in line for line in dynamic):
+    if shared_object.dynamic(args.library, "SONAME") != ["libaotriton_v2.so"]:
         problems.append("its SONAME is not libaotriton_v2.so")
     for problem in problems:
         print(f"{args.library}: {problem}", file=sys.stderr)
