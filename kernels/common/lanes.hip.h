@@ -1,6 +1,7 @@
 // Values across the 64 lanes of a wave.
 #pragma once
 
+#include "common/isa.hip.h"
 #include "common/vectors.hip.h"
 
 namespace flydsl::kernels {
@@ -42,9 +43,16 @@ FLYDSL_DEVICE float broadcast(float value, u32 lane) {
   return bits_as<float>(__builtin_amdgcn_readlane(bits_as<u32>(value), lane));
 }
 
-// Exchanges lanes 32-63 of `a` with lanes 0-31 of `b` (v_permlane32_swap_b32).
+// Exchanges lanes 32-63 of `a` with lanes 0-31 of `b` (v_permlane32_swap_b32; before gfx950 each lane gives its part to lane ^ 32).
 FLYDSL_DEVICE u32x2 swap_halves(u32 a, u32 b) {
+#if FLYDSL_GFX950
   return bits_as<u32x2>(__builtin_amdgcn_permlane32_swap(a, b, false, false));
+#else
+  const u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
+  const bool high = lane >= 32;
+  const u32 other = __builtin_amdgcn_ds_bpermute((lane ^ 32) * 4, high ? a : b);
+  return high ? u32x2{other, b} : u32x2{a, other};
+#endif
 }
 
 // The larger, or the sum, of lanes l and l ^ 32, in both. A NaN loses against a number in the
