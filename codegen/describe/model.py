@@ -84,5 +84,7 @@ class Operator:
     key_fields: Tuple[KeyField, ...]
     instances: Callable[[str], Tuple[Instance, ...]]  # architecture -> kernels
     tables: Tuple[Table, ...] = ()
+    # Architecture -> the same by the parts of kernels/common/ that every architecture has, where an operator is so written.
+    portable: Callable[[str], Tuple[Instance, ...]] = _none
     # Architecture -> kernels that the library may compile at run time where no archive has them (src/jit/).
     compiled: Callable[[str], Tuple[Instance, ...]] = _none

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1250", "sm_90")
 
 
+# Those of AMD's that have WMMA: of operators with matrix products they have the portable instances.
+WMMA_ARCHITECTURES = tuple(arch for arch in ARCHITECTURES if arch.startswith(("gfx11", "gfx12")))
+
+
 def wave_size(arch):
     return 64 if arch.startswith("gfx9") else 32
 

@@ -46,7 +46,7 @@ def _selection(op, arch):
     ]
 
 
-def manifest(operators, arch, library_version):
+def manifest(operators, arch, library_version, tuned=True):
     kernels = [_kernel(op, instance) for op in operators for instance in op.instances(arch)]
     document = {
         "generated_by": banner(),
@@ -55,6 +55,6 @@ def manifest(operators, arch, library_version):
         "library_version": library_version,
         "kernels": sorted(kernels, key=lambda kernel: kernel["name"]),
         "selection": [row for op in operators for row in _selection(op, arch)],
-        "tuning": [row for op in operators for row in manifest_rows(op, arch)],
+        "tuning": [row for op in operators for row in manifest_rows(op, arch)] if tuned else [],
     }
     return json.dumps(document, indent=1) + "\n"

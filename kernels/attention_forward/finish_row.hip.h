@@ -7,20 +7,25 @@
 
 namespace flydsl::kernels {
 
-// Which of the wave's 32 rows the slow path (exact.hip.h) has to compute again, a bit each: those with a sum or
-// output that is not finite, or with scores too large for the fast path's rounding.
-template <int blocks>
-FLYDSL_DEVICE u32 untrusted_rows(bool in_range, bool empty, float reference, float sum,
-                                 const f32x16 (&o)[blocks]) {
+// Whether the fast path can be trusted with the lane's part of a row: not if its sum or an output is not finite, or scores are too
+// large for its rounding.
+template <class Block, int blocks>
+FLYDSL_DEVICE bool trusted_row(bool empty, float reference, float sum, const Block (&o)[blocks]) {
   // Not finite anywhere <=> this is NaN: 0 * x is 0 for finite x only.
   float probe = sum * 0.0f;
 #pragma unroll
-  for (const f32x16 &block : o) {
+  for (const Block &block : o) {
 #pragma unroll
-    for (int i = 0; i < 16; ++i) probe = fma(block[i], 0.0f, probe);
+    for (u32 i = 0; i < sizeof(Block) / 4; ++i) probe = fma(block[i], 0.0f, probe);
   }
-  const bool trusted = probe == 0.0f && (empty || __builtin_fabsf(reference) < kLargestReference);
-  const u64 distrust = ballot(in_range && !trusted);
+  return probe == 0.0f && (empty || __builtin_fabsf(reference) < kLargestReference);
+}
+
+// Which of the wave's 32 rows the slow path (exact.hip.h) has to compute again, a bit each.
+template <int blocks>
+FLYDSL_DEVICE u32 untrusted_rows(bool in_range, bool empty, float reference, float sum,
+                                 const f32x16 (&o)[blocks]) {
+  const u64 distrust = ballot(in_range && !trusted_row(empty, reference, sum, o));
   return static_cast<u32>(distrust) | static_cast<u32>(distrust >> 32);
 }
 

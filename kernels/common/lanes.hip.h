@@ -1,4 +1,4 @@
-// Values across the 64 lanes of a wave.
+// Values across the lanes of a wave: 64 of them, 32 on what is not gfx9. (Without `halves`: those are of 64.)
 #pragma once
 
 #include "common/isa.hip.h"
@@ -6,7 +6,11 @@
 
 namespace flydsl::kernels {
 
+#if defined(__GFX9__)
 constexpr u32 kWaveLanes = 64;
+#else
+constexpr u32 kWaveLanes = 32;
+#endif
 
 FLYDSL_DEVICE u32 uniform(u32 value) {
   return __builtin_amdgcn_readfirstlane(value);
@@ -32,11 +36,19 @@ FLYDSL_DEVICE u32 uniform_computed_here(u32 value) {
 // The lane's number, computed anew where it is asked for: two instructions, and no register to keep.
 FLYDSL_DEVICE u32 lane_number_here() {
   const u32 all = uniform_computed_here(~0u);
+#if defined(__GFX9__)
   return __builtin_amdgcn_mbcnt_hi(all, __builtin_amdgcn_mbcnt_lo(all, 0));
+#else
+  return __builtin_amdgcn_mbcnt_lo(all, 0);
+#endif
 }
 
 FLYDSL_DEVICE u64 ballot(bool predicate) {
+#if defined(__GFX9__)
   return __builtin_amdgcn_ballot_w64(predicate);
+#else
+  return __builtin_amdgcn_ballot_w32(predicate);
+#endif
 }
 
 FLYDSL_DEVICE float broadcast(float value, u32 lane) {
@@ -69,7 +81,7 @@ FLYDSL_DEVICE float sum_of_halves(float value) {
 FLYDSL_DEVICE float lane_xor(float value, u32 lane, u32 mask) {
   return bits_as<float>(__builtin_amdgcn_ds_bpermute((lane ^ mask) * 4, bits_as<u32>(value)));
 }
-// Over all 64 lanes, in every lane.
+// Over all lanes, in every lane.
 FLYDSL_DEVICE float max_of_wave(float value, u32 lane) {
   for (u32 mask = 1; mask < kWaveLanes; mask *= 2)
     value = __builtin_fmaxf(value, lane_xor(value, lane, mask));

@@ -1,4 +1,4 @@
-// Running sums and the like over the 64 lanes of a wave.
+// Running sums and the like over the lanes of a wave.
 #pragma once
 
 #include "common/lanes.hip.h"
@@ -22,8 +22,13 @@ FLYDSL_DEVICE u32 scan_of_wave(u32 value, Combine combine) {
   with(Constant<0x112>(), Constant<0xf>());
   with(Constant<0x114>(), Constant<0xf>());
   with(Constant<0x118>(), Constant<0xf>());
+#if defined(__GFX9__)
   with(Constant<0x142>(), Constant<0xa>());  // row_bcast:15
   with(Constant<0x143>(), Constant<0xc>());  // row_bcast:31
+#else  // two rows, and no broadcast from one to the next
+  const u32 of_first_row = __builtin_amdgcn_readlane(value, 15);
+  value = combine(value, lane_number_here() >= 16 ? of_first_row : 0);
+#endif
   return value;
 }
 FLYDSL_DEVICE u32 sums_of_wave(u32 value) {

@@ -4,6 +4,7 @@
 
 #include "gemm/epilogue.hip.h"
 #include "gemm/general_slab.hip.h"
+#include "gemm/sums_to_rows.hip.h"
 #include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
@@ -28,7 +29,6 @@ FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b
 // A wave's sums by way of its part of LDS, to rows of 8 neighbours.
 FLYDSL_DEVICE void store_general(lds_ptr<char> mine, u32 split, u32 batch, i32 first_row,
                                  i32 first_column, u32 lane, i32 m, i32 n, const Sums &sums) {
-  constexpr u32 kRowBytes = 64 * 4;  // all banks: chunks are moved by the row
 #pragma unroll
   for (u32 i = 0; i < 2; ++i)
 #pragma unroll
@@ -39,25 +39,10 @@ FLYDSL_DEVICE void store_general(lds_ptr<char> mine, u32 split, u32 batch, i32 f
         const f32x16 block = sums.block[i][j];
         const f32x4 four = {block[4 * part], block[4 * part + 1], block[4 * part + 2],
                             block[4 * part + 3]};
-        write_b128(mine + row * kRowBytes + 16 * (chunk ^ (row & 15)), bits_as<u32x4>(four));
+        write_b128(mine + sum_place(row, chunk), bits_as<u32x4>(four));
       }
   barrier();
-#pragma unroll 1
-  for (u32 i = 0; i < 8; ++i) {
-    const u32 row = 8 * i + lane / 8, chunk = lane % 8 * 2;
-    const i32 at_row = first_row + static_cast<i32>(row);
-    const i32 at_column = first_column + static_cast<i32>(4 * chunk);
-    if (at_row >= m || at_column >= n) continue;
-    float eight[8];
-#pragma unroll
-    for (u32 half = 0; half < 2; ++half) {
-      const f32x4 four =
-          bits_as<f32x4>(read_b128(mine + row * kRowBytes + 16 * ((chunk + half) ^ (row & 15))));
-#pragma unroll
-      for (int j = 0; j < 4; ++j) eight[4 * half + j] = four[j];
-    }
-    store_sums(split, batch, at_row, at_column, eight);
-  }
+  store_rows<64>(mine, split, batch, first_row, first_column, lane, m, n);
 }
 
 }  // namespace gemm

@@ -1,7 +1,7 @@
 """Builds named kernels of the operators without instructions of one architecture for another one than the build's.
 
 usage: neutral_archive.py --arch gfx942 --only REGEX --cxx clang++-22 --readelf llvm-readelf-22 --pack flydsl-aot-pack
-           --source SOURCE_DIR --out FOLDER -- FLAGS
+           --source SOURCE_DIR --out FOLDER [--portable] -- FLAGS
 
 Each must compile without spills. The archive in FOLDER has them; what it can run on (the emulator knows gfx9) is up to the tests.
 """
@@ -20,12 +20,14 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("arch", "only", "cxx", "readelf", "pack", "source", "out"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--portable", action="store_true", help="portable instances in place of the architecture's own")
     parser.add_argument("flags", nargs="*", help="device flags of the build, after --")
     a = parser.parse_args()
     out = Path(a.out)
     shutil.rmtree(out, ignore_errors=True)
     generated = out / "generated"
-    subprocess.run([sys.executable, "-B", f"{a.source}/codegen/generate/main.py", "--arch", a.arch, "--out", str(generated)], check=True)
+    subprocess.run([sys.executable, "-B", f"{a.source}/codegen/generate/main.py", "--arch", a.arch, "--out", str(generated),
+                    *(["--portable"] if a.portable else [])], check=True)
     manifest = json.loads((generated / a.arch / "manifest.json").read_text())
     manifest["kernels"] = [kernel for kernel in manifest["kernels"] if re.search(a.only, kernel["name"])]
     names = {kernel["name"] for kernel in manifest["kernels"]}

@@ -4,7 +4,8 @@ A new variant is one more value in a family's lists, and its code in kernels/att
 """
 
 from ..model import Operator, Table
-from . import alternating, exact, features, float8, general, pipelined
+from ..rows import WMMA_ARCHITECTURES
+from . import alternating, exact, features, float8, general, pipelined, portable
 from .arguments import ARGUMENTS
 from .keys import KEY_FIELDS
 
@@ -12,6 +13,8 @@ _FAMILIES = (pipelined, alternating, exact, float8, features, general)
 
 
 def _instances(arch):
+    if arch in WMMA_ARCHITECTURES:
+        return portable.instances(arch)
     if arch != "gfx950":  # 32x32x16 matrix instructions, ds_read_tr and 16-byte copies to LDS
         return ()
     return tuple(instance for family in _FAMILIES for instance in family.instances())
@@ -31,5 +34,6 @@ OPERATOR = Operator(
         Table("head_dim_classes", "X(D, Dv) of each head-dim class, the first that holds a problem serves it.", general.CLASSES),
         Table("compiled_classes", "X(D, Dv) of further ones, whose kernels are compiled at run time.", general.COMPILED_CLASSES),
     ),
+    portable=portable.instances,
     compiled=_compiled,
 )

@@ -4,7 +4,8 @@ A new family of fast instances is one more file with its key from keys.py, its n
 """
 
 from ..model import Operator, Table
-from . import few_rows, general, tiles
+from ..rows import WMMA_ARCHITECTURES
+from . import few_rows, general, portable, tiles
 from .arguments import ARGUMENTS
 from .keys import K_GRANULE, KEY_FIELDS
 
@@ -12,6 +13,8 @@ _FAMILIES = (tiles, few_rows, general)
 
 
 def _instances(arch):
+    if arch in WMMA_ARCHITECTURES:
+        return portable.instances(arch)
     if arch != "gfx950":  # 32x32x16 and 32x32x64 matrix instructions
         return ()
     return tuple(instance for family in _FAMILIES for instance in family.instances())
@@ -33,6 +36,7 @@ OPERATOR = Operator(
     arguments=ARGUMENTS,
     key_fields=KEY_FIELDS,
     instances=_instances,
+    portable=portable.instances,
     tables=(
         Table(
             "fast_tiles",

@@ -48,7 +48,8 @@ def _pass(name, entry, threads, tile):
 
 _SECOND_PASS = _pass("second_pass", "add_parts_of_k", 256, _SECOND_PASS_ELEMENTS)
 _SUMS = _pass("sums", "sum_matrix", 1024, _ROWS_SUMMED)
+PASSES_BESIDE_PRODUCTS = (_SECOND_PASS, _SUMS)
 
 
 def instances():
-    return tuple(_general(dtype) for dtype in _OPERANDS) + (_SECOND_PASS, _SUMS)
+    return tuple(_general(dtype) for dtype in _OPERANDS) + PASSES_BESIDE_PRODUCTS

@@ -33,8 +33,8 @@ FLYDSL_DEVICE void store_dropout_state() {
   if (args->dropout_offset_out) *(global_ptr<u64>)args->dropout_offset_out = state.offset;
 }
 
-// Writes for every key of the lane's row whether it is kept: half a wave takes alternate quadruples.
-FLYDSL_DEVICE void store_kept(const GeneralWork &work, i32 row, u32 half) {
+// Writes for every key of the lane's row whether it is kept: `parts` lanes share a row, and take quadruples in turn.
+FLYDSL_DEVICE void store_kept(const GeneralWork &work, i32 row, u32 part, u32 parts = 2) {
   const Arguments args = fresh_arguments();
   if (!args->kept || row >= work.seq_q) return;
   const auto to = (global_ptr<u8>)args->kept + work.batch * args->kept_stride_b +
@@ -42,7 +42,7 @@ FLYDSL_DEVICE void store_kept(const GeneralWork &work, i32 row, u32 half) {
   const i64 stride = args->kept_stride_k;
   const DropoutState state = dropout_state();
 #pragma unroll 1
-  for (i32 key = static_cast<i32>(4 * half); key < work.seq_k; key += 8) {
+  for (i32 key = static_cast<i32>(4 * part); key < work.seq_k; key += static_cast<i32>(4 * parts)) {
     const u32 kept = kept_quadruple(work, state, row, key);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

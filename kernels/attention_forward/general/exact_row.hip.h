@@ -11,7 +11,7 @@ namespace flydsl::kernels {
 
 template <class Element, int head_dim_v>
 struct GeneralRow {
-  static constexpr int elements = (head_dim_v + 63) / 64;
+  static constexpr int elements = (head_dim_v + kWaveLanes - 1) / kWaveLanes;
   const GeneralWork &work;
   i32 row, first_key, last_key;
   bool has_terms;

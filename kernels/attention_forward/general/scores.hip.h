@@ -159,8 +159,9 @@ struct RowEnd {
   float out_factor;  // besides 1 / sum, of which a part is in o
   float sink;        // -inf: none
 };
-template <int blocks>
-FLYDSL_DEVICE RowEnd add_sink(const GeneralWork &work, float reference, float sum, f32x16 (&o)[blocks]) {
+template <class Block, int blocks>
+FLYDSL_DEVICE RowEnd add_sink(const GeneralWork &work, float reference, float sum,
+                              Block (&o)[blocks]) {
   RowEnd end = {reference, sum, 1.0f, sink_of(work)};
   if (end.sink == -kInfinity) return end;
   // The sink is one more weight, which meets no value. What it scales the others by goes to O in two
@@ -169,7 +170,7 @@ FLYDSL_DEVICE RowEnd add_sink(const GeneralWork &work, float reference, float su
   end.out_factor = exp2((reference - end.reference) * 0.5f);
   end.sum = fma(sum, end.out_factor * end.out_factor, exp2(end.sink - end.reference));
 #pragma unroll
-  for (f32x16 &block : o) block *= end.out_factor;
+  for (Block &block : o) block *= end.out_factor;
   return end;
 }
 

@@ -1,4 +1,4 @@
-// What one work-group of a general instance computes: 128 query rows of one head of one sequence.
+// What one work-group of a general instance computes: query rows, 128 unless said otherwise, of one head of one sequence.
 #pragma once
 
 #include "attention_forward/problem.hip.h"
@@ -54,13 +54,13 @@ struct GeneralWork : Head {
 };
 
 // False when there is nothing to do for the work-group's number.
-FLYDSL_DEVICE bool find_general_work(GeneralWork &work) {
+FLYDSL_DEVICE bool find_general_work(GeneralWork &work, i32 rows = kRowsOfWorkGroup) {
   const Arguments args = fresh_arguments();
   WorkItem item;
   if (unequal_lengths()) {
     const u32 number =
         __builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x();
-    if (!find_unequal_item(number, kRowsOfWorkGroup, item, work)) return false;
+    if (!find_unequal_item(number, rows, item, work)) return false;
   } else {
     const WorkNumber number = work_number(args->grid_x, args->heads_q, args->batches);
     if (number.row_tile >= args->row_tiles) return false;
@@ -71,7 +71,7 @@ FLYDSL_DEVICE bool find_general_work(GeneralWork &work) {
   work.batch = item.batch;
   work.head = item.head;
   work.kv_head = item.head / static_cast<u32>(args->heads_per_kv);
-  work.first_row = static_cast<i32>(item.row_tile) * kRowsOfWorkGroup;
+  work.first_row = static_cast<i32>(item.row_tile) * rows;
   return work.first_row < work.seq_q;
 }
 
