@@ -3,9 +3,10 @@
 A new class of head dims is one more row of _CLASSES, a new tile of rows one more shape of a row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Tuple
 
+from . import architectures
 from .attention_arguments import strides
 from .model import DTYPES, Argument, Instance, KeyField, Operator, Table
 
@@ -125,6 +126,20 @@ _CLASSES = (
     _Class(576, 512, (0,), (_Shape(1, 4, 1, 1),)),
     _Class(576, 512, (1,), (_Shape(1, 1, 1, 4), _Shape(1, 4, 2, 1)), shared=True),
 )
+
+
+def _shape_on(arch, kind, kv_format, shape):
+    """With small LDS: keys and values in one buffer (kernels/attention_decode/tile_layout.hip.h), as many tiles as fit."""
+    if arch == "gfx950":
+        return shape
+    tile_bytes = _KEYS * (max(kind.head_dim_qk, kind.head_dim_v) * (1 if kv_format else 2) + 16)
+    lds_bytes, tiles = architectures.lds_bytes(arch), min(shape.tiles, 2)  # 4 would spill scalar registers
+    while tiles * tile_bytes > lds_bytes:
+        tiles //= 2
+    groups = min(lds_bytes // (tiles * tile_bytes), max(1, 8 // shape.waves))  # with 256 registers
+    return replace(shape, tiles=tiles, groups=groups)
+
+
 _WIDEST_VALUES = (256, 512)  # of an instance of the second pass: 64 times what a lane holds
 
 
@@ -187,10 +202,10 @@ def _second_pass(dtype, widest):
 
 
 def _instances(arch):
-    if arch != "gfx950":  # 16x16x32 matrix instructions, ds_read_tr and 16-byte copies to LDS
+    if arch not in architectures.MATRIX:
         return ()
     first = (
-        _pass_over_keys(dtype, kind, kv_format, shape)
+        _pass_over_keys(dtype, kind, kv_format, _shape_on(arch, kind, kv_format, shape))
         for dtype in _ELEMENTS
         for kind in _CLASSES
         for kv_format in kind.formats

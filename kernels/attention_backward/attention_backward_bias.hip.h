@@ -1,7 +1,7 @@
 // attention_backward's pass for the gradient of the bias: derivatives of the scores, summed over the axes that it does not
 // have. A work-group computes 64 rows of 128 keys of dbias (or the sums of more), a wave 32 keys, a lane one; it walks over all
-// that is summed there, in one order, and keeps the sums in registers. Of head dims above 256 it computes 32 keys, and all of
-// its waves the same sums (wide_wave.hip.h).
+// that is summed there, in one order, and keeps the sums in registers. Of wide head dims it computes 32 keys (and 32 rows where LDS is
+// small), and all of its waves the same sums (wide_wave.hip.h).
 #pragma once
 
 #include "attention_backward/wide_wave.hip.h"
@@ -19,11 +19,11 @@ struct BiasWaveOf<true> {
   using Wave = WideWave<Element, head_dim_qk, head_dim_v, Pass::keys>;
 };
 template <class Element, int head_dim_qk, int head_dim_v>
-using BiasWave = typename BiasWaveOf<(larger(head_dim_qk, head_dim_v) >
-                                      256)>::template Wave<Element, head_dim_qk, head_dim_v>;
+using BiasWave = typename BiasWaveOf<is_wide(head_dim_qk, head_dim_v)>::template Wave<
+    Element, head_dim_qk, head_dim_v>;
 
-// Where the work-group's part of dbias, of `own_keys` keys, is. Its number counts keys first, then rows, heads, batches.
-template <i32 own_keys>
+// Where the work-group's part of dbias, `rows` of `own_keys` keys, is. Its number counts keys first, then rows, heads, batches.
+template <i32 own_keys, i32 rows>
 struct BiasTile {
   u32 batch, head;
   i32 first_row, first_key;
@@ -33,7 +33,7 @@ struct BiasTile {
     u32 number = __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
     first_key = static_cast<i32>(number % a->dbias_key_tiles) * own_keys;
     number /= a->dbias_key_tiles;
-    first_row = static_cast<i32>(number % a->dbias_row_tiles) * kRowsOfTile;
+    first_row = static_cast<i32>(number % a->dbias_row_tiles) * rows;
     number /= a->dbias_row_tiles;
     head = number % static_cast<u32>(a->dbias_heads);
     batch = number / static_cast<u32>(a->dbias_heads);
@@ -49,8 +49,8 @@ struct BiasTile {
     const Arguments a = fresh_arguments();
     return a->dbias_heads == 1 ? static_cast<u32>(a->heads_q) : head + 1;
   }
-  FLYDSL_DEVICE i32 end_row(i32 rows) const {
-    return fresh_arguments()->dbias_rows == 1 ? rows : smaller(rows, first_row + kRowsOfTile);
+  FLYDSL_DEVICE i32 end_row(i32 all_rows) const {
+    return fresh_arguments()->dbias_rows == 1 ? all_rows : smaller(all_rows, first_row + rows);
   }
   FLYDSL_DEVICE i32 end_key(i32 keys) const {
     return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key + own_keys);
@@ -77,9 +77,10 @@ FLYDSL_DEVICE float sum_of_half_wave(float value, u32 lane) {
 }
 
 // Sums of the lane's key, in elements as those of a score product; of all waves, or of the first, where the others have the same.
-template <class Element, i32 own_keys>
-FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys> &tile, u32 wave, u32 lane,
-                                   lds_ptr<float> partial, f32x16 (&sum)[2]) {
+template <class Element, i32 own_keys, i32 rows>
+FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys, rows> &tile, u32 wave, u32 lane,
+                                   lds_ptr<float> partial, f32x16 (&sum)[rows / 32]) {
+  constexpr int halves = rows / 32;
   constexpr u32 waves = own_keys / kOwnOfWave;
   const bool stores = waves == 4 || wave == 0;
   const Arguments args = fresh_arguments();
@@ -88,7 +89,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys> &tile, u32 wave, u32
   if (one_row) {
     float all = 0.0f;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
 #pragma unroll
       for (int i = 0; i < 16; ++i) all += sum[half][i];
     }
@@ -97,12 +98,12 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys> &tile, u32 wave, u32
       if (stores && lane < 32) store_bias<Element>(tile, 0, key, all);
       return;
     }
-    sum[0] = 0.0f;
-    sum[1] = 0.0f;
+#pragma unroll
+    for (f32x16 &half : sum) half = 0.0f;
     sum[0][0] = lane < 32 ? all : 0.0f;
   }
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
+  for (int half = 0; half < halves; ++half) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
       const i32 row = 32 * half + other_of_element(i) + static_cast<i32>(lane / 32 * 4);
@@ -110,15 +111,15 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys> &tile, u32 wave, u32
         if (stores) store_bias<Element>(tile, tile.first_row + row, key, sum[half][i]);
       } else {
         const float of_keys = sum_of_half_wave(sum[half][i], lane);
-        if (lane % 32 == 0) partial[kRowsOfTile * static_cast<i32>(wave) + row] = of_keys;
+        if (lane % 32 == 0) partial[rows * static_cast<i32>(wave) + row] = of_keys;
       }
     }
   }
   if (!one_key) return;
   barrier();
-  if (wave != 0) return;
+  if (wave != 0 || lane >= rows) return;
   float of_waves = 0.0f;
-  for (u32 i = 0; i < waves; ++i) of_waves += partial[kRowsOfTile * i + lane];
+  for (u32 i = 0; i < waves; ++i) of_waves += partial[rows * i + lane];
   store_bias<Element>(tile, tile.first_row + static_cast<i32>(lane), 0, of_waves);
 }
 
@@ -126,20 +127,21 @@ template <class Element, int head_dim_qk, int head_dim_v>
 FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_kernarg &) {
   using Wave = BiasWave<Element, head_dim_qk, head_dim_v>;
   constexpr i32 own_keys = Wave::kOwnOfGroup;
+  constexpr i32 rows_of_tile = is_wide(head_dim_qk, head_dim_v) ? kRowsOfWideTile : kRowsOfTile;
   FLYDSL_SHARED static char lds_of_waves[larger(1, Wave::lds_bytes)] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
-  FLYDSL_SHARED static float partial[4 * kRowsOfTile];
-  const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
+  FLYDSL_SHARED static char tiles[Wave::tiles_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char lse[4 * rows_of_tile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char delta[4 * rows_of_tile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static float partial[4 * rows_of_tile];
+  const auto tile_1 = (lds_ptr<char>)tiles;
+  const TilePlaces places = {tile_1, tile_1 + Wave::tile_2_at, (lds_ptr<char>)lse,
                              (lds_ptr<char>)delta};
 
-  BiasTile<own_keys> bias;
+  BiasTile<own_keys, rows_of_tile> bias;
   if (!bias.find()) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   const u32 wave_number = uniform(item / kWaveLanes), lane = item % kWaveLanes;
-  f32x16 sum[2] = {};
+  f32x16 sum[rows_of_tile / 32] = {};
 
   // (Ends are looked up anew in each round: kept, they would take more scalar registers than there are.)
 #pragma unroll 1
@@ -155,24 +157,23 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
       for (i32 key = bias.first_key; key < bias.end_key(work.seq_k); key += own_keys) {
         work.first_own = key;
         const Range rows = work.others_of(key, key + own_keys - 1);
-        const i32 first_row = larger(bias.first_row, rows.first / kRowsOfTile * kRowsOfTile);
+        const i32 first_row =
+            larger(bias.first_row, rows.first / rows_of_tile * rows_of_tile);
         const i32 last_row = smaller(bias.end_row(work.seq_q) - 1, rows.last);
         if (last_row < first_row) continue;
         Wave wave(work, wave_number, lane, (lds_ptr<char>)lds_of_waves);
         wave.load_own();
-        StagerThroughRegisters<Pass::keys, head_dim_qk, head_dim_v> stager(work, item);
+        typename Wave::Stager stager(work, item);
 #pragma unroll 1
-        for (i32 row = first_row; row <= last_row; row += kRowsOfTile) {
-          stager.begin(row / kRowsOfTile);
-          barrier();  // the previous tile has been read
-          stager.write(places);
-          barrier();
+        for (i32 row = first_row; row <= last_row; row += rows_of_tile) {
+          stager.begin(row / rows_of_tile);
+          wave.bring(stager, places);
 #pragma unroll
-          for (int half = 0; half < 2; ++half) {
+          for (int half = 0; half < rows_of_tile / 32; ++half) {
             u32x4 p[2];
             f32x16 ds, slopes;
             if (!wave.meets(row + 32 * half)) continue;
-            wave.derive(half, row + 32 * half, places, p, ds, slopes);
+            wave.derive(half, row + 32 * half, places, stager, p, ds, slopes);
             if (wave.own() < work.seq_k) sum[half] += ds;  // lanes past the end repeat the last key
           }
         }

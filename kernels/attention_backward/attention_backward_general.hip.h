@@ -24,18 +24,18 @@ namespace flydsl::kernels {
 template <class Element, int head_dim_qk, int head_dim_v, Pass pass>
 struct GeneralWave : ScoreWave<Element, head_dim_qk, head_dim_v, pass> {
   using Scores = ScoreWave<Element, head_dim_qk, head_dim_v, pass>;
-  using Scores::lane;
+  using Scores::lane, typename Scores::Stager;
   GradientSums<Element, head_dim_qk, head_dim_v, pass, true> sums;
 
   using Scores::Scores;
 
   // The others of a half tile, from `first_other` on.
-  FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile) {
+  FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile, const Stager &stager) {
     if (!this->meets(first_other)) return;
     u32x4 p[2], rounded[2];
     f32x16 ds, slopes;
     // What is hidden, or has lost its weight, stays 0 whatever its slope is.
-    if (this->derive(half, first_other, tile, p, ds, slopes)) ds *= slopes;
+    if (this->derive(half, first_other, tile, stager, p, ds, slopes)) ds *= slopes;
     round_all<Element>(ds, rounded);
     if constexpr (pass == Pass::keys)
       accumulate(typename Scores::Tile2::Columns(tile.tile_2, lane()), half, p, sums.of_2);
@@ -73,17 +73,15 @@ FLYDSL_DEVICE void attention_backward_general(const flydsl_aot_attention_backwar
   Wave wave(work, uniform(item / kWaveLanes), item % kWaveLanes, (lds_ptr<char>)own);
   if (!steps.empty()) {
     wave.load_own();
-    StagerThroughRegisters<pass, head_dim_qk, head_dim_v> stager(work, item);
+    typename Wave::Stager stager(work, item);
     bool more;
 #pragma unroll 1
     do {
       stager.begin(steps.tile);
-      barrier();  // the previous tile has been read
-      stager.write(places);
-      barrier();
+      wave.bring(stager, places);
 #pragma unroll 1
       for (i32 half = 0; half < 2; ++half)
-        wave.compute(half, steps.tile * kRowsOfTile + 32 * half, places);
+        wave.compute(half, steps.tile * kRowsOfTile + 32 * half, places, stager);
       more = steps.advance();
       if (!more) sums_settle();
     } while (more);

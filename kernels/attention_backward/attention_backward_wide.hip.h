@@ -1,5 +1,6 @@
-// attention_backward's passes over keys and over queries for head dims above 256: as attention_backward_general.hip.h, which
-// says what is computed, but that a work-group owns 32 rows, which its waves share column by column (wide_wave.hip.h).
+// attention_backward's passes over keys and over queries for head dims above 256, or where LDS is small above 192: as
+// attention_backward_general.hip.h, which says what is computed, but that a work-group owns 32 rows, which its waves share column by
+// column (wide_wave.hip.h).
 #pragma once
 
 #include "attention_backward/gradient_sums.hip.h"
@@ -61,19 +62,20 @@ struct WideSums {
 template <class Element, int head_dim_qk, int head_dim_v, Pass pass>
 struct WideGradients : WideWave<Element, head_dim_qk, head_dim_v, pass> {
   using Wave = WideWave<Element, head_dim_qk, head_dim_v, pass>;
-  using Wave::lane, Wave::own, Wave::wave, Wave::work;
+  using Wave::lane, Wave::own, Wave::wave, Wave::work, typename Wave::Stager;
   WideSums<Element, typename Wave::Blocks1, typename Wave::Tile1> sums_1;  // dk or dq
   WideSums<Element, typename Wave::Blocks2, typename Wave::Tile2> sums_2;  // dv
 
   using Wave::Wave;
 
-  FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile) {
+  FLYDSL_DEVICE void compute(i32 half, i32 first_other, TilePlaces tile, const Stager &stager) {
     if (!this->meets(first_other)) return;  // nor do the other waves
     u32x4 p[2], rounded[2];
     f32x16 ds, slopes;
-    if (this->derive(half, first_other, tile, p, ds, slopes)) ds *= slopes;
+    if (this->derive(half, first_other, tile, stager, p, ds, slopes)) ds *= slopes;
     round_all<Element>(ds, rounded);
     if constexpr (pass == Pass::keys) sums_2.accumulate(wave, lane(), tile.tile_2, half, p);
+    this->bring_again(stager, tile);
     sums_1.accumulate(wave, lane(), tile.tile_1, half, rounded);
   }
 
@@ -114,32 +116,30 @@ struct WideGradients : WideWave<Element, head_dim_qk, head_dim_v, pass> {
 template <class Element, int head_dim_qk, int head_dim_v, Pass pass>
 FLYDSL_DEVICE void attention_backward_wide(const flydsl_aot_attention_backward_kernarg &) {
   using Wave = WideGradients<Element, head_dim_qk, head_dim_v, pass>;
-  FLYDSL_SHARED static char tile_1[TwoWayTile<head_dim_qk>::bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char tile_2[TwoWayTile<head_dim_v>::bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char lse[4 * kRowsOfTile] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char delta[4 * kRowsOfTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char tiles[Wave::tiles_bytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char lse[4 * kRowsOfWideTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char delta[4 * kRowsOfWideTile] __attribute__((aligned(16)));
   FLYDSL_SHARED static char exchange[Wave::lds_bytes] __attribute__((aligned(16)));
-  const TilePlaces places = {(lds_ptr<char>)tile_1, (lds_ptr<char>)tile_2, (lds_ptr<char>)lse,
+  const auto tile_1 = (lds_ptr<char>)tiles;
+  const TilePlaces places = {tile_1, tile_1 + Wave::tile_2_at, (lds_ptr<char>)lse,
                              (lds_ptr<char>)delta};
 
   Work<pass> work;
   if (!find_work(work, Wave::kOwnOfGroup)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
-  Steps<pass, Wave::kOwnOfGroup> steps(work);
+  Steps<pass, Wave::kOwnOfGroup, kRowsOfWideTile> steps(work);
   Wave wave(work, uniform(item / kWaveLanes), item % kWaveLanes, (lds_ptr<char>)exchange);
   if (!steps.empty()) {
     wave.load_own();
-    StagerThroughRegisters<pass, head_dim_qk, head_dim_v> stager(work, item);
+    typename Wave::Stager stager(work, item);
     bool more;
 #pragma unroll 1
     do {
       stager.begin(steps.tile);
-      barrier();  // the previous tile has been read
-      stager.write(places);
-      barrier();
+      wave.bring(stager, places);
 #pragma unroll 1
-      for (i32 half = 0; half < 2; ++half)
-        wave.compute(half, steps.tile * kRowsOfTile + 32 * half, places);
+      for (i32 half = 0; half < kRowsOfWideTile / 32; ++half)
+        wave.compute(half, steps.tile * kRowsOfWideTile + 32 * half, places, stager);
       more = steps.advance();
       if (!more) sums_settle();
     } while (more);

@@ -35,14 +35,22 @@ struct ScoreWave : OwnRows<head_dim_qk, head_dim_v, pass, true> {
   using Tile1 = TwoWayTile<head_dim_qk>;
   using Tile2 = TwoWayTile<head_dim_v>;
   static constexpr int kAhead = Own::kFewRegisters ? 2 : kFragmentsAhead;
+  using Stager = StagerThroughRegisters<pass, head_dim_qk, head_dim_v>;
   static constexpr i32 kOwnOfGroup = kOwnOfWorkGroup;
   static constexpr int lds_bytes = 4 * Own::Own2::lds_bytes;  // of the work-group
+  static constexpr int tile_2_at = Tile1::bytes, tiles_bytes = tile_2_at + Tile2::bytes;
 
   using Own::Own;
 
+  static FLYDSL_DEVICE void bring(const Stager &stager, TilePlaces to) {
+    barrier();  // the previous tile has been read
+    stager.write(to);
+    barrier();
+  }
+
   // The others of a half tile, from `first_other` on: see weights_of_products.
-  FLYDSL_DEVICE bool derive(i32 half, i32 first_other, TilePlaces tile, u32x4 (&p)[2], f32x16 &ds,
-                            f32x16 &slopes) const {
+  FLYDSL_DEVICE bool derive(i32 half, i32 first_other, TilePlaces tile, const Stager &,
+                            u32x4 (&p)[2], f32x16 &ds, f32x16 &slopes) const {
     f32x16 s;
     score_products(typename Tile1::Rows(tile.tile_1, lane()), half, this->own_1, s);
     score_products(typename Tile2::Rows(tile.tile_2, lane()), half, this->own_2, ds);

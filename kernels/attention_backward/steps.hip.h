@@ -6,23 +6,23 @@
 namespace flydsl::kernels {
 
 // The tiles of the others that a work-group meets: those of the first head, then those of the next.
-template <Pass pass, i32 own_of_work_group = kOwnOfWorkGroup>
+template <Pass pass, i32 own_of_work_group = kOwnOfWorkGroup, i32 rows = kRowsOfTile>
 struct Steps {
   Work<pass> &work;
   i32 tile;
   u32 head = 0;
 
   FLYDSL_DEVICE explicit Steps(Work<pass> &work) : work(work) {
-    tile = others().first / kRowsOfTile;
+    tile = others().first / rows;
     work.take_head(0);
   }
   FLYDSL_DEVICE bool empty() const { return others().last < others().first; }
   // To the next one; false if there is none.
   FLYDSL_DEVICE bool advance() {
     const Range range = others();
-    if (++tile * kRowsOfTile <= range.last) return true;
+    if (++tile * rows <= range.last) return true;
     if (pass == Pass::queries || head + 1 == work.heads()) return false;
-    tile = range.first / kRowsOfTile;
+    tile = range.first / rows;
     work.take_head(++head);
     return true;
   }

@@ -1,7 +1,7 @@
-// Where a tile of 64 rows lies in LDS when its rows and its columns are both operands of matrix products; head dims
+// Where a tile of 64 or 32 rows lies in LDS when its rows and its columns are both operands of matrix products; head dims
 // any multiples of 32.
 //
-// As attention_forward's column_tile: the tile is cut into blocks of 32 columns, a block into 4 lines of 1024 bytes,
+// As attention_forward's column_tile: the tile is cut into blocks of 32 columns, a block into 4 lines, of 64 rows 1024 bytes,
 // what one wave copies at once, so that nothing is padded. Row r of a block, 64 bytes, is in line j = r % 4, slot
 // (r / 4) ^ j; its four 16-byte places change places by j, too. 64 banks of 4 bytes; conflict-free in every group of
 // lanes that is served together (ds_read_b128: lanes {0-3,12-15,20-27}, {4-11,16-19,28-31} and the same + 32; b64:
@@ -16,7 +16,7 @@
 
 namespace flydsl::kernels {
 
-constexpr i32 kRowsOfTile = 64;
+constexpr i32 kRowsOfTile = 64;  // but of wide tiles where LDS is small (wide_wave.hip.h)
 
 // What a lane carries of a line: 16 bytes of a row, from this byte of the block's 64 on.
 struct TilePart {
@@ -28,11 +28,12 @@ struct TilePlaces {
   lds_ptr<char> tile_1, tile_2, lse, delta;
 };
 
-template <int head_dim>
+template <int head_dim, int rows = kRowsOfTile>
 struct TwoWayTile {
   static_assert(head_dim % 32 == 0, "the head dims of a class are multiples of 32");
+  static_assert(rows == 64 || rows == 32, "slots change places in fours");
   static constexpr int blocks = head_dim / 32;
-  static constexpr int line_bytes = 1024, block_bytes = 4 * line_bytes;
+  static constexpr int line_bytes = 16 * rows, block_bytes = 4 * line_bytes;
   static constexpr int bytes = blocks * block_bytes;
 
   // Lane `lane`'s part of line `line` of a block; it lies at 16 lane of the line.
@@ -62,6 +63,7 @@ struct TwoWayTile {
   // Operands whose k index is the row: columns 32 block + l % 32; lane group g = l / 32, element j is row
   // 16 step + 8 (j / 4) + 4 g + j % 4, the order in which the accumulators of a 32x32 product hold rows.
   struct Columns {
+#if FLYDSL_GFX950
     lds_ptr<const char> of_quad[2];
     FLYDSL_DEVICE Columns(lds_ptr<const char> tile, u32 lane) {
       const u32 row = lane / 32 * 4 + lane % 16 / 4;
@@ -75,6 +77,26 @@ struct TwoWayTile {
       const u32x2 high = read_transposed_b64(of_quad[1] + at);
       return u32x4{low[0], low[1], high[0], high[1]};
     }
+#else
+    // Element by element: row n of the four that follow each other is in line n.
+    lds_ptr<const char> of_row[4];
+    FLYDSL_DEVICE Columns(lds_ptr<const char> tile, u32 lane) {
+#pragma unroll
+      for (u32 n = 0; n < 4; ++n)
+        of_row[n] = tile + (n * line_bytes + (lane / 32 ^ n % 2) * 64 + (lane % 32 / 8 ^ n) * 16 +
+                            lane % 8 * 2);
+    }
+    FLYDSL_DEVICE u32x4 operator()(int step, int block) const {
+      const auto column = [&](int quad) FLYDSL_INLINED {
+        const auto element = [&](int n) FLYDSL_INLINED {
+          return of_row[n] + (block * block_bytes + step * 256 + ((2 * quad) ^ (n & 2)) * 64);
+        };
+        return read_elements(element(0), element(1), element(2), element(3));
+      };
+      const u32x2 low = column(0), high = column(1);
+      return u32x4{low[0], low[1], high[0], high[1]};
+    }
+#endif
   };
 };
 

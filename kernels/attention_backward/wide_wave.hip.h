@@ -1,6 +1,8 @@
-// Head dims above 256: the four waves of a work-group share 32 own rows. A wave has every fourth block of 32 columns, of the own
+// Head dims above 256, where LDS is small above 192: the four waves of a work-group share 32 own rows. A wave has every fourth block of 32 columns, of the own
 // operands as of the gradients. Its part of the score products meets those of the others in LDS, where every wave adds all
 // of them in the same order, so that they agree on every bit of weights and derivatives.
+//
+// Where LDS is small tiles have 32 rows, and those of both operands take turns in one buffer.
 #pragma once
 
 #include "attention_backward/score_wave.hip.h"
@@ -8,6 +10,12 @@
 namespace flydsl::kernels {
 
 constexpr i32 kWavesOfWide = 4;
+constexpr bool kWideInTurns = kLdsBytes < 128 * 1024;
+constexpr i32 kRowsOfWideTile = kWideInTurns ? 32 : kRowsOfTile;
+
+FLYDSL_DEVICE constexpr bool is_wide(int head_dim_qk, int head_dim_v) {
+  return larger(head_dim_qk, head_dim_v) > (kWideInTurns ? 192 : 256);
+}
 
 // The blocks of 32 columns that a wave has: number n is block 4 n + wave.
 template <int head_dim>
@@ -29,10 +37,14 @@ struct WideWave : OwnPlaces<pass, false> {
   using Places::lane, Places::own, Places::work;
   using Blocks1 = WideBlocks<head_dim_qk>;
   using Blocks2 = WideBlocks<head_dim_v>;
-  using Tile1 = TwoWayTile<head_dim_qk>;
-  using Tile2 = TwoWayTile<head_dim_v>;
+  using Tile1 = TwoWayTile<head_dim_qk, kRowsOfWideTile>;
+  using Tile2 = TwoWayTile<head_dim_v, kRowsOfWideTile>;
+  using Stager = StagerThroughRegisters<pass, head_dim_qk, head_dim_v, kRowsOfWideTile>;
   static constexpr i32 kOwnOfGroup = kOwnOfWave;
   static constexpr int lds_bytes = kWavesOfWide * 16 * 4 * static_cast<int>(kWaveLanes);
+  // Both tiles, or the larger.
+  static constexpr int tile_2_at = kWideInTurns ? 0 : Tile1::bytes;
+  static constexpr int tiles_bytes = larger(Tile1::bytes, tile_2_at + Tile2::bytes);
   u32 wave;
   lds_ptr<char> exchange;  // of the work-group
   u32x4 own_1[2 * Blocks1::most], own_2[2 * Blocks2::most];
@@ -47,10 +59,30 @@ struct WideWave : OwnPlaces<pass, false> {
     this->load_lse_and_delta();
   }
 
+  // A tile that the stager holds becomes what is computed with, between barriers: of both operands, or of the first, in whose
+  // place the second comes in derive().
+  static FLYDSL_DEVICE void bring(const Stager &stager, TilePlaces to) {
+    barrier();  // what was here has been read
+    if (kWideInTurns)
+      stager.write_1(to);
+    else
+      stager.write(to);
+    barrier();
+  }
+  // The first operand once more.
+  static FLYDSL_DEVICE void bring_again(const Stager &stager, TilePlaces to) {
+    if (kWideInTurns) bring(stager, to);
+  }
+
   // As ScoreWave's; all waves of the work-group at once.
-  FLYDSL_DEVICE bool derive(i32 half, i32 first_other, TilePlaces tile, u32x4 (&p)[2], f32x16 &ds,
-                            f32x16 &slopes) const {
+  FLYDSL_DEVICE bool derive(i32 half, i32 first_other, TilePlaces tile, const Stager &stager,
+                            u32x4 (&p)[2], f32x16 &ds, f32x16 &slopes) const {
     f32x16 s = score_products<Tile1, Blocks1>(tile.tile_1, half, own_1);
+    if (kWideInTurns) {
+      barrier();
+      stager.write_2(tile);
+      barrier();
+    }
     ds = score_products<Tile2, Blocks2>(tile.tile_2, half, own_2);
     add_parts(s);
     add_parts(ds);

@@ -10,6 +10,9 @@
 // keys there is one copy for both, after the second product. Several waves have rows of their own, share
 // the tiles and meet where buffers change hands. The segments' results are put together by
 // attention_decode_reduce.hip.h.
+//
+// Before gfx950, where LDS is small and copies pass registers, a step's keys and values take turns in one buffer, and more waves
+// share a compute unit.
 #pragma once
 
 #include "attention_decode/operands.hip.h"
@@ -116,6 +119,18 @@ struct Segment {
     if constexpr (S::waves > 1) asm volatile("s_barrier" ::: "memory");
   }
 
+  // O^T += V^T P^T of one tile.
+  FLYDSL_DEVICE void multiply_values(lds_ptr<const char> values, const u32x4 (&p)[row_blocks]) {
+    read_ahead<S::value_blocks>([&](int m) { return read_values<S>(values, lane, m); },
+                                [&](u32x4 stored, int m) {
+                                  const u32x4 v = operand_of_values<S>(stored);
+#pragma unroll
+                                  for (int block = 0; block < row_blocks; ++block)
+                                    o[block][m] =
+                                        mfma_16x16x32<Element>(v, p[block], o[block][m]);
+                                });
+  }
+
   // The tiles in `buffers`, those of them that the segment has; those of the step after the next are copied
   // there.
   FLYDSL_DEVICE void step(u32 odd, Buffers buffers) {
@@ -145,15 +160,7 @@ struct Segment {
         wait_for_copies_but<2 * k_copies + v_copies>();
         meet();
       }
-      const auto values = buffers.values + n * S::Values::bytes;
-      read_ahead<S::value_blocks>([&](int m) { return read_values<S>(values, lane, m); },
-                                  [&](u32x4 stored, int m) {
-                                    const u32x4 v = operand_of_values<S>(stored);
-#pragma unroll
-                                    for (int block = 0; block < row_blocks; ++block)
-                                      o[block][m] =
-                                          mfma_16x16x32<Element>(v, p[block], o[block][m]);
-                                  });
+      multiply_values(buffers.values + n * S::Values::bytes, p);
     }
     wait_for_reads();
     meet();
@@ -188,6 +195,58 @@ struct Segment {
     wait_for_copies_but<0>();  // LDS may be another work-group's after the end
   }
 
+  // ---- the same in one buffer, which holds the keys of the step's tiles, then their values.
+
+  FLYDSL_DEVICE void step_in_turns(u32 odd, lds_ptr<char> buffer) {
+    wait_for_writes();
+    meet();
+    f32x4 s[tiles][row_blocks][2];
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+      multiply_keys<S>(buffer + n * S::Keys::bytes, lane, q, s[n]);
+    if constexpr (!S::shared) {
+      wait_for_reads();
+      meet();
+      source.copy_values(odd, buffer);
+    }
+    u32x4 p[tiles][row_blocks];
+#pragma unroll
+    for (int n = 0; n < tiles; ++n) {
+      if (n > 0 && tile + n >= end) break;
+#pragma unroll
+      for (int block = 0; block < row_blocks; ++block)
+        p[n][block] = weights(tile + n, block, s[n][block]);
+    }
+    if constexpr (!S::shared) {
+      wait_for_writes();
+      meet();
+    }
+#pragma unroll
+    for (int n = 0; n < tiles; ++n) {
+      if (n > 0 && tile + n >= end) break;
+      multiply_values(buffer + n * S::Values::bytes, p[n]);
+    }
+    wait_for_reads();
+    meet();
+    tile += tiles;
+  }
+
+  FLYDSL_DEVICE void run_in_turns(lds_ptr<char> buffer) {
+    wait_for_reads();
+    meet();  // the segment before may still be read
+#pragma unroll
+    for (int block = 0; block < row_blocks; ++block) pad_query<S>(lane, q[block]);
+    for (;;) {
+      source.copy_keys(0, buffer);
+      step_in_turns(0, buffer);
+      if (tile >= end) break;
+      source.copy_keys(1, buffer);
+      step_in_turns(1, buffer);
+      if (FLYDSL_UNLIKELY(tile >= end)) break;
+      source.advance(tile, fresh_arguments());
+    }
+  }
+
   FLYDSL_DEVICE void store(u32 slot) const {
 #pragma unroll
     for (int block = 0; block < row_blocks; ++block) {
@@ -208,8 +267,35 @@ struct Segment {
   }
 };
 
+template <class S, class Run>
+FLYDSL_DEVICE void each_segment(const Run &run) {
+  fetch_arguments();
+  const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
+  const u32 lane = item % kWaveLanes, wave = S::waves == 1 ? 0 : uniform(item / kWaveLanes);
+  Work work(worker, lane);
+  const u32 end = work.end, pairs = pairs_of_sequence();
+#pragma unroll 1
+  while (!work.empty()) {
+    const Sequence sequence = sequence_of(work.batch);
+    const u32 tiles = uniform(sequence.tiles());
+    while (!work.empty() && work.pair < pairs && tiles != 0) {
+      const u32 left = end - work.unit;
+      const u32 tile_end = left < tiles - work.tile ? work.tile + left : tiles;
+      Segment<S> segment(work.batch, work.pair, work.tile, tile_end, sequence, lane, wave);
+      run(segment);
+      segment.store(worker + work.batch * pairs + work.pair);
+      work.unit += tile_end - work.tile;
+      work.tile = 0;
+      ++work.pair;
+    }
+    work.pair = 0;
+    ++work.batch;
+  }
+}
+
 template <class S>
 FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &) {
+#if FLYDSL_GFX950
   constexpr u32 kKeyBytes = S::tiles * S::Keys::bytes;
   constexpr u32 kValueBytes = S::shared ? 1024 : S::tiles * S::Values::bytes;
   // One array per buffer, each named by its own code (the loop is unrolled by two): only then does
@@ -224,29 +310,14 @@ FLYDSL_DEVICE void attention_decode(const flydsl_aot_attention_decode_kernarg &)
   even.values = (lds_ptr<char>)(S::shared ? k_even : v_even);
   odd.keys = (lds_ptr<char>)k_odd;
   odd.values = (lds_ptr<char>)(S::shared ? k_odd : v_odd);
-
-  fetch_arguments();
-  const u32 item = __builtin_amdgcn_workitem_id_x(), worker = __builtin_amdgcn_workgroup_id_x();
-  const u32 lane = item % kWaveLanes, wave = S::waves == 1 ? 0 : uniform(item / kWaveLanes);
-  Work work(worker, lane);
-  const u32 end = work.end, pairs = pairs_of_sequence();
-#pragma unroll 1
-  while (!work.empty()) {
-    const Sequence sequence = sequence_of(work.batch);
-    const u32 tiles = uniform(sequence.tiles());
-    while (!work.empty() && work.pair < pairs && tiles != 0) {
-      const u32 left = end - work.unit;
-      const u32 tile_end = left < tiles - work.tile ? work.tile + left : tiles;
-      Segment<S> segment(work.batch, work.pair, work.tile, tile_end, sequence, lane, wave);
-      segment.run(even, odd);
-      segment.store(worker + work.batch * pairs + work.pair);
-      work.unit += tile_end - work.tile;
-      work.tile = 0;
-      ++work.pair;
-    }
-    work.pair = 0;
-    ++work.batch;
-  }
+  each_segment<S>([&](Segment<S> &segment) FLYDSL_INLINED { segment.run(even, odd); });
+#else
+  constexpr u32 kBytes = S::Keys::bytes > S::Values::bytes ? S::Keys::bytes : S::Values::bytes;
+  static_assert(S::tiles * kBytes <= kLdsBytes, "a work-group's LDS");
+  FLYDSL_SHARED static char bytes[S::tiles * kBytes] __attribute__((aligned(16)));
+  const auto buffer = (lds_ptr<char>)bytes;
+  each_segment<S>([&](Segment<S> &segment) FLYDSL_INLINED { segment.run_in_turns(buffer); });
+#endif
 }
 
 }  // namespace flydsl::kernels

@@ -90,12 +90,23 @@ template <class S>
 FLYDSL_DEVICE u32x4 read_values(lds_ptr<const char> values, u32 lane, int block) {
   using Values = typename S::Values;
   if constexpr (S::format == Format::wide) {
-    const u32x2 low = read_transposed_b64(values + Values::value_byte(lane, 0, block));
-    const u32x2 high = read_transposed_b64(values + Values::value_byte(lane, 1, block));
+    const u32x2 low = read_column<Values::pitch>(values + Values::value_byte(lane, 0, block));
+    const u32x2 high = read_column<Values::pitch>(values + Values::value_byte(lane, 1, block));
     return {low[0], low[1], high[0], high[1]};
   } else {
-    const u32x2 bytes =
-        read_transposed_bytes_b64(values + Values::value_byte_of_8_bits(lane, block));
+    const auto at = values + Values::value_byte_of_8_bits(lane, block);
+#if FLYDSL_GFX950
+    const u32x2 bytes = read_transposed_bytes_b64(at);
+#else
+    const auto four = [&](int first_row) FLYDSL_INLINED {
+      u32 result = 0;
+#pragma unroll
+      for (int n = 0; n < 4; ++n)
+        result |= u32{*(lds_ptr<const u8>)(at + (first_row + n) * Values::pitch)} << 8 * n;
+      return result;
+    };
+    const u32x2 bytes = {four(0), four(16)};
+#endif
     return {bytes[0], bytes[1], 0, 0};
   }
 }

@@ -1,4 +1,4 @@
-// Copies of tiles from global memory to LDS, two steps ahead.
+// Copies of tiles from global memory to LDS, two steps ahead. Before gfx950 they pass registers: copied is then what is computed next.
 //
 // A lane looks up one key of what its wave fetches in the next two steps; the copies' lanes take the
 // offsets from it. Keys past the segment's last one that any query sees repeat it: their scores are masked
@@ -17,6 +17,10 @@ template <int left>
 FLYDSL_DEVICE void wait_for_copies_but() {
   static_assert(left < 64, "vmcnt has six bits");
   asm volatile("s_waitcnt vmcnt(%0)" ::"n"(left) : "memory");
+}
+// Waits until what this wave wrote to LDS is there.
+FLYDSL_DEVICE void wait_for_writes() {
+  asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
 }
 // Waits until what this wave read from LDS has arrived, so that it may be overwritten.
 FLYDSL_DEVICE void wait_for_reads() {
@@ -79,7 +83,8 @@ struct Stager {
     // builtin's value itself: a variable would lie in scratch memory without optimisation.
     u32 place_of_part;
     asm volatile("" : "=s"(place_of_part)
-                 : "0"(__builtin_amdgcn_readfirstlane(carried * Layout::bytes + part * kCopies * 1024)));
+                 : "0"(__builtin_amdgcn_readfirstlane(carried * Layout::bytes +
+                                                      (kGfx950 ? part * kCopies * 1024 : 0))));
     to += place_of_part;
 #pragma unroll 1
     for (int begin = 0; begin < kCopies; begin += kAtOnce) {
@@ -98,12 +103,26 @@ struct Stager {
       // counts, which they are not, and would wait too little for what comes from other lanes.
 #pragma unroll
       for (u32x2 &row_offset : row_offsets) asm volatile("" : "+v"(row_offset)::"memory");
+      u32x4 held[kAtOnce];
 #pragma unroll
       for (int copy = 0; copy < kAtOnce; ++copy) {
         const u32 chunk = first + kWaveLanes * copy, row = chunk / Layout::chunks_of_row;
         const u32 place = chunk % Layout::chunks_of_row, stored = place ^ Layout::permutation(row);
-        copy_b128(to + 1024 * (begin + copy), from + bits_as<u64>(row_offsets[copy]) +
-                                                  (stored < last_chunk ? stored : last_chunk) * 16);
+        const auto source = from + bits_as<u64>(row_offsets[copy]) +
+                            (stored < last_chunk ? stored : last_chunk) * 16;
+        if constexpr (kGfx950)
+          copy_b128(to + 1024 * (begin + copy), source);
+        else
+          held[copy] = *(global_ptr<const u32x4>)source;
+      }
+      if constexpr (!kGfx950) {
+#pragma unroll
+        for (int copy = 0; copy < kAtOnce; ++copy) {
+          const u32 chunk = first + kWaveLanes * copy;
+          write_b128(to + Layout::chunk_byte(chunk / Layout::chunks_of_row,
+                                             chunk % Layout::chunks_of_row),
+                     held[copy]);
+        }
       }
     }
   }

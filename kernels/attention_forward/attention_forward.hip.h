@@ -152,7 +152,7 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const auto k1 = (lds_ptr<char>)k_odd, v1 = (lds_ptr<char>)v_odd;
 
   Problem<mask> work;
-  constexpr u32 sharing = kLdsOfComputeUnit / (2 * (Layout::k_bytes + Layout::v_bytes));
+  constexpr u32 sharing = kLdsBytes / (2 * (Layout::k_bytes + Layout::v_bytes));
   if (!find_work(work, rows, sharing)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   Wave<Element, head_dim_qk, head_dim_v, mask, staging, waves> wave(

@@ -13,9 +13,9 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim_qk, int head_dim_v>
+template <class Element, int head_dim_qk, int head_dim_v, int keys>
 struct GeneralWave {
-  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  using Layout = PaddedTile<head_dim_qk, head_dim_v, keys>;
   // Where registers are scarce, fewer fragments.
   static constexpr int kAhead = head_dim_qk > 256 ? 1 : kFragmentsAhead;
   const GeneralWork &work;
@@ -52,18 +52,18 @@ struct GeneralWave {
   }
 
   FLYDSL_DEVICE void compute(i32 tile, lds_ptr<const char> k_tile, lds_ptr<const char> v_tile) {
-    const i32 tile_begin = tile * kKeysOfTile, tile_last = tile_begin + kKeysOfTile - 1;
+    const i32 tile_begin = tile * keys, tile_last = tile_begin + keys - 1;
     const i32 last_row = first_row + kRowsOfWave - 1;
     // Other waves of the work-group may see a tile of which this one sees nothing.
     if (tile_begin > work.last_key(last_row) || tile_last < work.first_key(first_row)) return;
-    f32x16 s[2];
+    f32x16 s[keys / 32];
     score_tile<Element, kAhead>(typename Layout::Keys(k_tile, lane), q, s);
     const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
     if (has_terms) add_score_terms<Element>(work, row, EachOfTile{s, lane_begin});
     if (has_mask) hide_masked(work, row, EachOfTile{s, lane_begin});
     if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row))
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
-    u32x4 p[4];
+    u32x4 p[keys / 16];
     weigh_tile<Element>(s, c, state, o, p);
     if (has_dropout) drop_weights(work, row, lane_begin, p);
     const typename Layout::Values values(v_tile, lane);
@@ -100,19 +100,18 @@ struct GeneralWave {
 };
 
 // The output columns from work.column on, head_dim_v of them.
-template <class Element, int head_dim_qk, int head_dim_v>
+template <class Element, int head_dim_qk, int head_dim_v, int keys>
 FLYDSL_DEVICE void compute_columns(const GeneralWork &work, u32 item, lds_ptr<char> k,
                                    lds_ptr<char> v) {
   // The next tile is fetched into registers while one is computed, if they hold it beside the rest.
   constexpr bool ahead = head_dim_qk <= 256;
-  GeneralWave<Element, head_dim_qk, head_dim_v> wave(work, uniform(item / kWaveLanes),
-                                                     item % kWaveLanes);
-  GeneralStager<Element, head_dim_qk, head_dim_v> stager(work, item);
+  GeneralWave<Element, head_dim_qk, head_dim_v, keys> wave(work, uniform(item / kWaveLanes),
+                                                           item % kWaveLanes);
+  GeneralStager<Element, head_dim_qk, head_dim_v, keys> stager(work, item);
 
   // Tiles with a key that some row of the work-group sees.
-  i32 tile = work.first_key(work.first_row) / kKeysOfTile;
-  const i32 end =
-      (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + kKeysOfTile) / kKeysOfTile;
+  i32 tile = work.first_key(work.first_row) / keys;
+  const i32 end = (work.last_key(work.first_row + kRowsOfWorkGroup - 1) + keys) / keys;
   if (tile < end) {
     if (ahead) stager.begin(tile);
     wave.load_queries();
@@ -136,11 +135,12 @@ FLYDSL_DEVICE void compute_columns(const GeneralWork &work, u32 item, lds_ptr<ch
   wave.store();
 }
 
-// `columns` is what a pass over the keys computes of the class's `head_dim_v`.
-template <class Element, int head_dim_qk, int head_dim_v, int columns>
+// `columns` is what a pass over the keys computes of the class's `head_dim_v`; `keys`: of a tile, 64 or where LDS is small 32.
+template <class Element, int head_dim_qk, int head_dim_v, int columns, int keys = kKeysOfTile>
 FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_kernarg &) {
   static_assert(head_dim_v % columns == 0, "passes are alike");
-  using Layout = PaddedTile<head_dim_qk, columns>;
+  using Layout = PaddedTile<head_dim_qk, columns, keys>;
+  static_assert(Layout::k_bytes + Layout::v_bytes <= kLdsBytes, "a work-group's LDS");
   FLYDSL_SHARED static char k_bytes[Layout::k_bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char v_bytes[Layout::v_bytes] __attribute__((aligned(16)));
   const auto k = (lds_ptr<char>)k_bytes, v = (lds_ptr<char>)v_bytes;
@@ -153,7 +153,7 @@ FLYDSL_DEVICE void attention_forward_general(const flydsl_aot_attention_forward_
   work.column = 0;
 #pragma unroll 1
   do {
-    compute_columns<Element, head_dim_qk, columns>(work, item, k, v);
+    compute_columns<Element, head_dim_qk, columns, keys>(work, item, k, v);
     work.column += columns;
   } while (columns != head_dim_v && work.column < fresh_arguments()->head_dim_v);
   const u32 lane = item % kWaveLanes;

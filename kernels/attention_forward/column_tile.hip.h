@@ -57,6 +57,7 @@ struct ColumnTile {
   // 16 step + 8 (j / 4) + 4 g + j % 4, the order in which S^T's accumulators hold the keys. The
   // operand's row is head-dim element 32 block + l % 32.
   struct Values {
+#if FLYDSL_GFX950
     lds_ptr<const char> of_half[2];
     FLYDSL_DEVICE Values(lds_ptr<const char> tile, u32 lane) {
       const u32 line = lane % 16 / 4;  // key % 4
@@ -71,6 +72,26 @@ struct ColumnTile {
       const u32x2 high = read_transposed_b64(of_half[1] + at);
       return u32x4{low[0], low[1], high[0], high[1]};
     }
+#else
+    // Element by element: that of key 4 g + n, in line n, is in slot g ^ n % 2 of those from (2 half) ^ (n & 2) on.
+    lds_ptr<const char> of_parity[2];  // of n
+    FLYDSL_DEVICE Values(lds_ptr<const char> tile, u32 lane) {
+      const u32 first = lane / 32 * 64 + lane % 32 * 2;
+      of_parity[0] = tile + first;
+      of_parity[1] = tile + (first ^ 64);
+    }
+    FLYDSL_DEVICE u32x4 operator()(int step, int block) const {
+      const auto column = [&](int half) FLYDSL_INLINED {
+        const auto element = [&](int n) FLYDSL_INLINED {
+          return of_parity[n % 2] + (block * block_bytes + step * 256 + n * line_bytes +
+                                     ((2 * half) ^ (n & 2)) * 64);
+        };
+        return read_elements(element(0), element(1), element(2), element(3));
+      };
+      const u32x2 low = column(0), high = column(1);
+      return u32x4{low[0], low[1], high[0], high[1]};
+    }
+#endif
   };
 };
 

@@ -26,11 +26,11 @@ struct ValueFragments {
     return values(n / blocks, n % blocks);
   }
 
-  template <class Element>
-  FLYDSL_DEVICE void accumulate(const u32x4 (&p)[4], f32x16 (&o)[blocks]) {
+  template <class Element, int steps>
+  FLYDSL_DEVICE void accumulate(const u32x4 (&p)[steps], f32x16 (&o)[blocks]) {
 #pragma unroll
-    for (int n = 0; n < 4 * blocks; ++n) {
-      if (n + ahead < 4 * blocks) v[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
+    for (int n = 0; n < steps * blocks; ++n) {
+      if (n + ahead < steps * blocks) v[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
       fragment_slot();
       o[n % blocks] = mfma_32x32x16<Element>(v[n % (ahead + 1)], p[n / blocks], o[n % blocks]);
       fragment_slot();

@@ -13,7 +13,6 @@ constexpr i32 kRowsOfWave = 32;
 constexpr i32 kWaves = 4;
 constexpr i32 kRowsOfWorkGroup = kRowsOfWave * kWaves;
 constexpr i32 kKeysOfTile = 64;
-constexpr u32 kLdsOfComputeUnit = 160 * 1024;
 
 template <Mask mask>
 struct Problem : Head {

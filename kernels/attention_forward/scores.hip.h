@@ -9,17 +9,18 @@
 namespace flydsl::kernels {
 
 // `keys`(block, step): the A operand of keys 32 block + l % 32, elements 16 step + 8 (l / 32) + 0..7.
-template <class Element, int ahead = kFragmentsAhead, class Keys, int steps>
-FLYDSL_DEVICE void score_tile(const Keys &keys, const u32x4 (&q)[steps], f32x16 (&s)[2]) {
-  const auto fragment = [&](int n) { return keys(n % 2, n / 2); };
+template <class Element, int ahead = kFragmentsAhead, class Keys, int steps, int blocks>
+FLYDSL_DEVICE void score_tile(const Keys &keys, const u32x4 (&q)[steps], f32x16 (&s)[blocks]) {
+  const auto fragment = [&](int n) { return keys(n % blocks, n / blocks); };
   u32x4 k[ahead + 1];
 #pragma unroll
   for (int n = 0; n < ahead; ++n) k[n] = fragment(n);
 #pragma unroll
-  for (int n = 0; n < 2 * steps; ++n) {
-    if (n + ahead < 2 * steps) k[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
+  for (int n = 0; n < blocks * steps; ++n) {
+    if (n + ahead < blocks * steps) k[(n + ahead) % (ahead + 1)] = fragment(n + ahead);
     fragment_slot();
-    s[n % 2] = mfma_32x32x16<Element>(k[n % (ahead + 1)], q[n / 2], n < 2 ? f32x16{} : s[n % 2]);
+    s[n % blocks] = mfma_32x32x16<Element>(k[n % (ahead + 1)], q[n / blocks],
+                                           n < blocks ? f32x16{} : s[n % blocks]);
     fragment_slot();
   }
 }

@@ -47,9 +47,9 @@ FLYDSL_DEVICE float largest_of(const f32x16 (&s)[1]) {
 }
 
 // Turns scores into the B operands of O^T = V^T P^T (order of keys: TileLayout::v_lane).
-template <class Element, int blocks>
-FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x16 (&o)[blocks],
-                              u32x4 (&p)[4]) {
+template <class Element, int score_blocks, int blocks>
+FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[score_blocks], float c, RowState &row,
+                              f32x16 (&o)[blocks], u32x4 (&p)[2 * score_blocks]) {
   const float top = max_of_halves(largest_of(s));
   row.highest = larger(row.highest, top);
 
@@ -67,7 +67,7 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[2], float c, RowState &row, f32x
 
   float tile_sum = 0.0f;
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < 2 * score_blocks; ++step) {
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
       const float low = exp2(fma(s[step / 2][step % 2 * 8 + j], c, -row.reference));

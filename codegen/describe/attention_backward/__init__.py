@@ -3,6 +3,7 @@
 A new variant is one more value in a family's lists, and its code in kernels/attention_backward/; a new family is one more file.
 """
 
+from .. import architectures
 from ..model import Operator, Table
 from . import fused, general, passes, plain
 from .arguments import ARGUMENTS
@@ -12,9 +13,9 @@ _FAMILIES = (passes, fused, plain, general)
 
 
 def _instances(arch):
-    if arch != "gfx950":  # 32x32x16 matrix instructions, ds_read_tr and 16-byte copies to LDS
+    if arch not in architectures.MATRIX:
         return ()
-    return tuple(instance for family in _FAMILIES for instance in family.instances())
+    return tuple(instance for family in _FAMILIES for instance in family.instances(arch))
 
 
 OPERATOR = Operator(

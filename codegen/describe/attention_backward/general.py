@@ -1,6 +1,7 @@
 """One instance a head-dim class, element type and pass with every feature (attention_backward_general.hip.h, above 256
 attention_backward_wide.hip.h; attention_backward_bias.hip.h)."""
 
+from .. import architectures
 from ..model import Instance
 from .keys import ELEMENTS, LENGTHS, key
 
@@ -21,25 +22,37 @@ CLASSES = (
 )
 # pass -> (rows, keys) of a step: those of a work-group, and those that it meets.
 TILES = {"keys": (64, 128), "queries": (128, 64), "bias": (64, 128)}
-# The same of classes whose waves share their rows.
+# The same of classes whose waves share their rows; where LDS is small.
 _WIDE_TILES = {"keys": (64, 32), "queries": (32, 64), "bias": (64, 32)}
+_SMALL_WIDE_TILES = {"keys": (32, 32), "queries": (32, 32), "bias": (32, 32)}
 
 
-def is_wide(dims):
-    return max(dims) > 256
+def _small_lds(arch):
+    return architectures.lds_bytes(arch) < 128 * 1024
+
+
+def is_wide(arch, dims):
+    """As in kernels/attention_backward/wide_wave.hip.h."""
+    return max(dims) > (192 if _small_lds(arch) else 256)
+
+
+def _tile(arch, dims, pass_name):
+    if not is_wide(arch, dims):
+        return TILES[pass_name]
+    return (_SMALL_WIDE_TILES if _small_lds(arch) else _WIDE_TILES)[pass_name]
 
 
 def dims_of(head_dim_qk, head_dim_v):
     return f"d{head_dim_qk}" if head_dim_qk == head_dim_v else f"d{head_dim_qk}x{head_dim_v}"
 
 
-def _instance(dtype, dims, pass_name):
-    rows, keys = (_WIDE_TILES if is_wide(dims) else TILES)[pass_name]
+def _instance(arch, dtype, dims, pass_name):
+    rows, keys = _tile(arch, dims, pass_name)
     parameters = f"{ELEMENTS[dtype]}, {dims[0]}, {dims[1]}"
     if pass_name == "bias":
         header, entry = "bias", f"attention_backward_bias<{parameters}>"
     else:
-        header = "wide" if is_wide(dims) else "general"
+        header = "wide" if is_wide(arch, dims) else "general"
         entry = f"attention_backward_{header}<{parameters}, Pass::{pass_name}>"
     return Instance(
         name=f"attention_backward_{dtype}_{dims_of(*dims)}_{pass_name}_general_m{rows}n{keys}",
@@ -57,5 +70,5 @@ def _instance(dtype, dims, pass_name):
     )
 
 
-def instances():
-    return tuple(_instance(dtype, dims, pass_name) for dtype in ELEMENTS for dims in CLASSES for pass_name in TILES)
+def instances(arch):
+    return tuple(_instance(arch, dtype, dims, pass_name) for dtype in ELEMENTS for dims in CLASSES for pass_name in TILES)

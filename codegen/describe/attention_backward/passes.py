@@ -26,9 +26,12 @@ def _instance(pass_name, dtype, rows, block, waves_per_simd, align_bytes):
     )
 
 
-def instances():
+# pass -> waves a SIMD: the slow path of `convert` needs registers.
+_WAVES_PER_SIMD = {"prepare": 8, "convert": 4, "prepare_rows": 8, "convert_rows": 8}
+
+
+def instances(arch):
+    names = _WAVES_PER_SIMD if arch == "gfx950" else ("prepare",)  # the others are for one kernel of all gradients
     return tuple(
-        _instance(pass_name, dtype, _ROWS, 512, waves_per_simd, 2)
-        for dtype in ELEMENTS
-        for pass_name, waves_per_simd in (("prepare", 8), ("convert", 4), ("prepare_rows", 8), ("convert_rows", 8))  # the slow path of `convert` needs registers
+        _instance(name, dtype, _ROWS, 512, _WAVES_PER_SIMD[name], 2) for dtype in ELEMENTS for name in names
     ) + (_instance("sinks", None, 1, 1024, 4, 1),)

@@ -31,11 +31,13 @@ def _instance(dtype, dims, pass_name):
     )
 
 
-def instances():
+def instances(arch):
+    if arch != "gfx950":  # two buffers of both operands, filled by copies beside the products
+        return ()
     return tuple(
         _instance(dtype, dims, pass_name)
         for dtype in ELEMENTS
         for dims in CLASSES
-        if not is_wide(dims)
+        if not is_wide(arch, dims)
         for pass_name in _WAVES_PER_SIMD
     )

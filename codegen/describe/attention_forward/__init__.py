@@ -3,6 +3,7 @@
 A new variant is one more value in a family's lists, and its code in kernels/attention_forward/; a new family is one more file.
 """
 
+from .. import architectures
 from ..model import Operator, Table
 from ..rows import WMMA_ARCHITECTURES
 from . import alternating, exact, features, float8, general, pipelined, portable
@@ -15,13 +16,13 @@ _FAMILIES = (pipelined, alternating, exact, float8, features, general)
 def _instances(arch):
     if arch in WMMA_ARCHITECTURES:
         return portable.instances(arch)
-    if arch != "gfx950":  # 32x32x16 matrix instructions, ds_read_tr and 16-byte copies to LDS
+    if arch not in architectures.MATRIX:
         return ()
-    return tuple(instance for family in _FAMILIES for instance in family.instances())
+    return tuple(instance for family in _FAMILIES for instance in family.instances(arch))
 
 
 def _compiled(arch):
-    return general.compiled() if arch == "gfx950" else ()
+    return general.compiled(arch) if arch == "gfx950" else ()
 
 
 OPERATOR = Operator(

@@ -21,14 +21,25 @@ _WAVES = {
     (224, 224, "direct"): (8, 2),
     (256, 256, "direct"): (8, 2),
 }
+# Where LDS is 64 KiB and copies pass registers: `staged` fetches a tile ahead in them.
+_WAVES_OF_SMALL_LDS = {
+    (32, 32, "staged"): (4, 4),
+    (64, 64, "staged"): (4, 2),
+    (96, 96, "staged"): (4, 1),
+    (128, 128, "staged"): (4, 1),
+}
 # Those whose softmax stands beside their own products (interleaved/), without windows: D, Dv -> waves a SIMD.
 _INTERLEAVED = {(128, 128): 2, (160, 160): 2, (192, 128): 2}
 
 
-def _instance(dtype, dims, mask, preference):
+def _waves(arch):
+    return _WAVES if arch == "gfx950" else _WAVES_OF_SMALL_LDS
+
+
+def _instance(arch, dtype, dims, mask, preference):
     staging, align_bytes = _STAGINGS[preference]
     head_dim_qk, head_dim_v = dims
-    waves, waves_per_simd = _WAVES[*dims, staging]
+    waves, waves_per_simd = _waves(arch)[*dims, staging]
     rows = _ROWS_OF_WAVE * waves
     header = "attention_forward/attention_forward.hip.h"
     entry = f"attention_forward<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, Mask::{mask}, Staging::{staging}, {waves}>"
@@ -53,12 +64,12 @@ def _instance(dtype, dims, mask, preference):
     )
 
 
-def instances():
+def instances(arch):
     return tuple(
-        _instance(dtype, dims, mask, preference)
+        _instance(arch, dtype, dims, mask, preference)
         for dtype in ELEMENTS
-        for dims in dict.fromkeys((head_dim_qk, head_dim_v) for head_dim_qk, head_dim_v, _ in _WAVES)
+        for dims in dict.fromkeys((head_dim_qk, head_dim_v) for head_dim_qk, head_dim_v, _ in _waves(arch))
         for mask in MASKS
         for preference, (staging, _) in enumerate(_STAGINGS)
-        if (*dims, staging) in _WAVES
+        if (*dims, staging) in _waves(arch)
     )

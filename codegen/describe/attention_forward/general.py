@@ -1,5 +1,6 @@
 """One instance a head-dim class and element type with every feature (attention_forward_general.hip.h)."""
 
+from .. import architectures
 from ..model import Instance
 from .keys import ELEMENTS, KEYS, LENGTHS, key
 
@@ -24,28 +25,38 @@ _LARGEST_COLUMNS = 256
 _ROWS = 128
 
 
-def _instance(dtype, head_dim_qk, head_dim_v):
+def _keys(arch, head_dim_qk, columns, work_groups):
+    """Of a tile: as many as leave room in LDS for all work-groups (kernels/attention_forward/general/padded_tile.hip.h)."""
+    row_bytes = 2 * head_dim_qk + 16 + 2 * columns + (64 if columns % 64 == 0 else 0)
+    return KEYS if work_groups * KEYS * row_bytes <= architectures.lds_bytes(arch) else KEYS // 2
+
+
+def _instance(arch, dtype, head_dim_qk, head_dim_v):
     dims = f"{head_dim_qk}" if head_dim_qk == head_dim_v else f"{head_dim_qk}x{head_dim_v}"
+    columns = min(head_dim_v, _LARGEST_COLUMNS)
+    waves_per_simd = 2 if head_dim_qk <= 128 or (head_dim_qk, head_dim_v) == (192, 128) else 1
+    keys = _keys(arch, head_dim_qk, columns, waves_per_simd)
+    of_keys = "" if keys == KEYS else f", {keys}"
     return Instance(
-        name=f"attention_forward_{dtype}_d{dims}_general_m{_ROWS}n{KEYS}",
+        name=f"attention_forward_{dtype}_d{dims}_general_m{_ROWS}n{keys}",
         header="attention_forward/attention_forward_general.hip.h",
         entry=f"attention_forward_general<{ELEMENTS[dtype]}, {head_dim_qk}, {head_dim_v}, "
-        f"{min(head_dim_v, _LARGEST_COLUMNS)}>",
+        f"{columns}{of_keys}>",
         key=key(dtype, head_dim_qk, head_dim_v, general=1),
         preference=0,
         align_bytes=1,  # 8-bit elements
         block=(256, 1, 1),
-        tile=(_ROWS, KEYS, 0),
+        tile=(_ROWS, keys, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=2 if head_dim_qk <= 128 or (head_dim_qk, head_dim_v) == (192, 128) else 1,
+        waves_per_simd=waves_per_simd,
         seq_q=LENGTHS,
         seq_k=LENGTHS,
     )
 
 
-def instances():
-    return tuple(_instance(dtype, *dims) for dtype in ELEMENTS for dims in CLASSES)
+def instances(arch):
+    return tuple(_instance(arch, dtype, *dims) for dtype in ELEMENTS for dims in CLASSES)
 
 
-def compiled():
-    return tuple(_instance(dtype, *dims) for dtype in ELEMENTS for dims in CLASSES + COMPILED_CLASSES)
+def compiled(arch):
+    return tuple(_instance(arch, dtype, *dims) for dtype in ELEMENTS for dims in CLASSES + COMPILED_CLASSES)

@@ -9,10 +9,12 @@ namespace flydsl::kernels {
 
 // Clears the dropped ones of a tile's weights, whose order is that of weigh_tile; the lane's first key
 // is `first_key`.
-FLYDSL_DEVICE void drop_weights(const GeneralWork &work, i32 row, i32 first_key, u32x4 (&p)[4]) {
+template <int steps>
+FLYDSL_DEVICE void drop_weights(const GeneralWork &work, i32 row, i32 first_key,
+                                u32x4 (&p)[steps]) {
   const DropoutState state = dropout_state();
 #pragma unroll
-  for (int quadruple = 0; quadruple < 8; ++quadruple) {
+  for (int quadruple = 0; quadruple < 2 * steps; ++quadruple) {
     const u32 kept = kept_quadruple(work, state, row, first_key + 8 * quadruple);
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {

@@ -1,4 +1,4 @@
-// Where a tile of 64 keys lies in LDS when the head dims are any multiples of 32: row after row.
+// Where a tile of keys lies in LDS when the head dims are any multiples of 32: row after row.
 // Without conflicts (lane groups as in column_tile.hip.h):
 // - K by b128, lane = row: the pitch is an odd number of 16-byte places, so that the 16 rows of a
 //   group lie in 16 different places (mod 256);
@@ -11,14 +11,14 @@
 
 namespace flydsl::kernels {
 
-template <int head_dim_qk, int head_dim_v>
+template <int head_dim_qk, int head_dim_v, int keys = 64>
 struct PaddedTile {
   static_assert(head_dim_qk % 32 == 0 && head_dim_v % 32 == 0,
                 "the head dims of a class are multiples of 32");
   static constexpr int score_steps = head_dim_qk / 16, value_blocks = head_dim_v / 32;
   static constexpr int k_pitch = 2 * head_dim_qk + 16;
   static constexpr int v_pitch = 2 * head_dim_v + (head_dim_v % 64 == 0 ? 64 : 0);
-  static constexpr int k_bytes = 64 * k_pitch, v_bytes = 64 * v_pitch;
+  static constexpr int k_bytes = keys * k_pitch, v_bytes = keys * v_pitch;
 
   // As in ColumnTile.
   struct Keys {
@@ -32,14 +32,13 @@ struct PaddedTile {
   struct Values {
     lds_ptr<const char> v_lane;
     FLYDSL_DEVICE Values(lds_ptr<const char> tile, u32 lane) {
-      const u32 key = lane / 32 * 4 + lane % 16 / 4;
-      const u32 element = lane / 16 % 2 * 16 + lane % 4 * 4;
-      v_lane = tile + (key * v_pitch + element * 2);
+      const u32 key = lane / 32 * 4, element = lane / 16 % 2 * 16;
+      v_lane = tile + (key * v_pitch + element * 2 + column_place<v_pitch>(lane));
     }
     FLYDSL_DEVICE u32x4 operator()(int step, int block) const {
       const int at = 16 * step * v_pitch + 64 * block;
-      const u32x2 low = read_transposed_b64(v_lane + at);
-      const u32x2 high = read_transposed_b64(v_lane + (at + 8 * v_pitch));
+      const u32x2 low = read_column<v_pitch>(v_lane + at);
+      const u32x2 high = read_column<v_pitch>(v_lane + (at + 8 * v_pitch));
       return u32x4{low[0], low[1], high[0], high[1]};
     }
   };

@@ -16,13 +16,14 @@ namespace flydsl::kernels {
 
 // What `each` must be for a tile: block b, element i of `s` is key
 // first_key + 32 b + 8 (i / 4) + i % 4.
+template <int blocks>
 struct EachOfTile {
-  f32x16 (&s)[2];
+  f32x16 (&s)[blocks];
   i32 first_key;
   template <class Function>
   FLYDSL_DEVICE void operator()(const Function &f) const {
 #pragma unroll
-    for (int block = 0; block < 2; ++block) {
+    for (int block = 0; block < blocks; ++block) {
 #pragma unroll
       for (int i = 0; i < 16; ++i)
         s[block][i] = f(s[block][i], first_key + 32 * block + 8 * (i / 4) + i % 4);
@@ -31,9 +32,9 @@ struct EachOfTile {
   // Calls f(scores, first) for each four neighbouring keys, first_key + `first` and on, where all keys exist.
   template <class Function>
   FLYDSL_DEVICE bool by_four(i32 keys, const Function &f) const {
-    if (first_key + 60 > keys) return false;
+    if (first_key + 32 * blocks - 4 > keys) return false;
 #pragma unroll
-    for (int block = 0; block < 2; ++block) {
+    for (int block = 0; block < blocks; ++block) {
 #pragma unroll
       for (int i = 0; i < 16; i += 4) {
         const f32x4 four = f(f32x4{s[block][i], s[block][i + 1], s[block][i + 2], s[block][i + 3]},
@@ -45,6 +46,9 @@ struct EachOfTile {
     return true;
   }
 };
+
+template <int blocks>
+EachOfTile(f32x16 (&)[blocks], i32) -> EachOfTile<blocks>;
 
 struct EachOfOne {
   float &score;

@@ -1,7 +1,7 @@
 // Bringing tiles of keys and values from global memory to LDS through registers, rows of any length
 // and alignment, padded with zeros to the class's head dims.
 //
-// Four neighbouring work-items carry one row, 64 bytes of it at once. Keys past the last one repeat
+// Four or eight neighbouring work-items carry one row, 64 or 128 bytes of it at once. Keys past the last one repeat
 // it: their scores are masked, and memory past the tensor is never read.
 #pragma once
 
@@ -12,15 +12,20 @@
 
 namespace flydsl::kernels {
 
-template <class Element, int head_dim_qk, int head_dim_v>
+template <class Element, int head_dim_qk, int head_dim_v, int keys>
 struct GeneralStager {
-  using Layout = PaddedTile<head_dim_qk, head_dim_v>;
+  using Layout = PaddedTile<head_dim_qk, head_dim_v, keys>;
+  static constexpr int kItemsOfRow = kWaves * kWaveLanes / keys, kElements = 8 * kItemsOfRow;
+  static_assert(head_dim_qk % kElements == 0 && head_dim_v % kElements == 0,
+                "a row is whole pieces of its work-items");
   const GeneralWork &work;
   i32 row, part;  // of the tile, of the row
-  u32x4 k_held[head_dim_qk / 32], v_held[head_dim_v / 32];
+  u32x4 k_held[head_dim_qk / kElements], v_held[head_dim_v / kElements];
 
   FLYDSL_DEVICE GeneralStager(const GeneralWork &work, u32 item)
-      : work(work), row(static_cast<i32>(item / 4)), part(static_cast<i32>(item % 4)) {}
+      : work(work),
+        row(static_cast<i32>(item / kItemsOfRow)),
+        part(static_cast<i32>(item % kItemsOfRow)) {}
 
   // Starts fetching a tile.
   FLYDSL_DEVICE void begin(i32 tile) {
@@ -43,14 +48,14 @@ struct GeneralStager {
 
  private:
   FLYDSL_DEVICE KeyPlace place(i32 tile) const {
-    return work.place_of(work.real_key(tile * kKeysOfTile + row));
+    return work.place_of(work.real_key(tile * keys + row));
   }
   template <int blocks>
   FLYDSL_DEVICE void fetch(global_ptr<const char> from, i32 head_dim, u32x4 (&held)[blocks]) {
     const Format format = static_cast<Format>(fresh_arguments()->kv_format);
     const i32 first = static_cast<i32>(computed_here(static_cast<u32>(8 * part)));
 #pragma unroll
-    for (int i = 0; i < blocks; ++i) held[i] = load_stored(from, 32 * i + first, head_dim, format);
+    for (int i = 0; i < blocks; ++i) held[i] = load_stored(from, kElements * i + first, head_dim, format);
   }
   template <int pitch, int blocks>
   FLYDSL_DEVICE void write_rows(u32x4 (&held)[blocks], lds_ptr<char> to) {
@@ -60,7 +65,7 @@ struct GeneralStager {
       for (u32x4 &piece : held) piece = widened<Element>(piece, format);
     }
 #pragma unroll
-    for (int i = 0; i < blocks; ++i) write_b128(to + row * pitch + 64 * i + 16 * part, held[i]);
+    for (int i = 0; i < blocks; ++i) write_b128(to + row * pitch + 2 * kElements * i + 16 * part, held[i]);
   }
 };
 

@@ -257,7 +257,7 @@ FLYDSL_DEVICE void attention_forward(const flydsl_aot_attention_forward_kernarg 
   const typename W::Buffers odd{(lds_ptr<char>)k_odd, (lds_ptr<char>)v_odd};
 
   Problem<mask> work;
-  constexpr u32 sharing = kLdsOfComputeUnit / (2 * (Layout::k_bytes + Layout::v_bytes));
+  constexpr u32 sharing = kLdsBytes / (2 * (Layout::k_bytes + Layout::v_bytes));
   if (!find_work(work, kRowsOfGroup, sharing)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
   W wave(work, uniform(item / kWaveLanes), item % kWaveLanes);
