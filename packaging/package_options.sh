@@ -33,7 +33,7 @@ packaging/install_packages.sh
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}"
 export SOURCE_DATE_EPOCH
 
-defines="$defines -DFLYDSL_AOT_TESTS=OFF -DCMAKE_INSTALL_LIBDIR=lib -DFLYDSL_AOT_ARCHS=$(echo "$archs" | tr , ';')"
+defines="$defines -DFLYDSL_AOT_TESTS=OFF -DFLYDSL_AOT_OLD_GLIBC=ON -DCMAKE_INSTALL_LIBDIR=lib -DFLYDSL_AOT_ARCHS=$(echo "$archs" | tr , ';')"
 if [ -n "$archives" ]; then
   defines="$defines -DFLYDSL_AOT_KERNELS=OFF -DFLYDSL_AOT_ARCHIVES_DIR=$archives"
 else

@@ -1,6 +1,8 @@
-"""What the tests of packages share: programs run with a stranger's environment, and a CMake project over the installed library."""
+"""What the tests of packages share: programs run with a stranger's environment, what a file needs of the system, and a CMake project over the
+installed library."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -24,6 +26,18 @@ def run(*command, **options):
     if done.returncode:
         raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     return done.stdout
+
+
+# What packages may need: a glibc that enterprise distributions of 2019 have.
+NEWEST_GLIBC = (2, 28)
+LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "libflydsl_aot.so.0"}
+
+
+def needs(path):
+    """Libraries that an ELF file is linked with, and its functions of younger versions of glibc than NEWEST_GLIBC."""
+    libraries = set(re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", path)))
+    symbols = re.findall(r" UND (\w+)@GLIBC_(\d+)\.(\d+)", run("readelf", "--dyn-syms", "-W", path))
+    return libraries, {name for name, *version in symbols if tuple(map(int, version)) > NEWEST_GLIBC}
 
 
 def client_by_cmake(project, prefix):
