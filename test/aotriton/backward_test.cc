@@ -81,5 +81,55 @@ TEST(Backward, Capture) {
   }
 }
 
+// Moves the bytes of a tensor to where another of the same strides lies.
+void copy(const flydsl_aot_tensor &from, const flydsl_aot_tensor &to) {
+  size_t last = 0;
+  for (int axis = 0; axis < from.rank; ++axis)
+    last += static_cast<size_t>((from.sizes[axis] - 1) * from.strides[axis]);
+  std::vector<unsigned char> bytes((last + 1) * (from.dtype == FLYDSL_AOT_FP32 ? 4 : 2));
+  ASSERT_EQ(flydsl_aot_device_download(emulator(), bytes.data(), from.data, bytes.size()), FLYDSL_AOT_OK);
+  ASSERT_EQ(flydsl_aot_device_upload(emulator(), to.data, bytes.data(), bytes.size()), FLYDSL_AOT_OK);
+}
+
+// Each replay reads what is there then, and counts on nothing that an earlier one left in DQ_ACC or the outputs.
+TEST(Backward, ReplaysAreOfTheirOwnInputs) {
+  const std::string shape = "b=1 hq=2 hkv=2 sq=256 d=64" + kBackwardBshd;
+  BackwardClient first("seed=1 " + shape, Way::kFlash), second("seed=2 " + shape, Way::kFlash);
+  ASSERT_EQ(first.call(), hipSuccess) << flydsl_aot_last_error();  // loads kernels
+  second.stream.capture([&] { ASSERT_EQ(second.call(), hipSuccess) << flydsl_aot_last_error(); }, 1);
+  ASSERT_EQ(second.fault(), "");
+  BackwardClient captured("seed=1 " + shape, Way::kFlash);
+  const auto swap_inputs = [&](int time) {
+    const std::vector<unsigned char> nan(2 * 256 * 64 * sizeof(float), 0xFF);
+    ASSERT_EQ(flydsl_aot_device_upload(emulator(), captured.dq_accumulator.memory, nan.data(), nan.size()), FLYDSL_AOT_OK);
+    if (time == 0) return;
+    for (const auto tensor : {&flydsl_aot_attention_backward_params::q, &flydsl_aot_attention_backward_params::k,
+                              &flydsl_aot_attention_backward_params::v, &flydsl_aot_attention_backward_params::out,
+                              &flydsl_aot_attention_backward_params::lse, &flydsl_aot_attention_backward_params::dout})
+      copy(second.asked.*tensor, captured.asked.*tensor);
+  };
+  captured.stream.capture([&] { ASSERT_EQ(captured.call(), hipSuccess) << flydsl_aot_last_error(); }, 2, swap_inputs);
+  EXPECT_TRUE(same_bits(captured.on_device.finish(FLYDSL_AOT_OK), second.on_device.finish(FLYDSL_AOT_OK)));
+}
+
+// A caller that offers more memory than DQ has gets the fastest kernels within a capture too: the bits of the call outside.
+TEST(Backward, CaptureWithALargerWorkspace) {
+  const std::string line = "b=1 hq=2 hkv=2 sq=256 d=64" + kBackwardBshd;
+  BackwardClient outside(line, Way::kFlash), captured(line, Way::kFlash);
+  ASSERT_EQ(outside.call(), hipSuccess) << flydsl_aot_last_error();
+  ASSERT_EQ(outside.fault(), "");
+  LazyContext larger(emulator());
+  larger.reserve({1, 1, 1, (captured.asked.workspace_bytes + 3) / 4});
+  auto &lazy = captured.params->DQ_ACC;
+  lazy.eager = TensorView<4>(reinterpret_cast<intptr_t>(larger.memory), {1, 1, 1, larger.sizes[3]},
+                             {larger.sizes[3], larger.sizes[3], larger.sizes[3], 1}, aotriton::kFloat32);
+  const size_t nodes = captured.stream.capture(
+      [&] { ASSERT_EQ(captured.call(), hipSuccess) << flydsl_aot_last_error(); }, 2);
+  EXPECT_EQ(nodes, 3U) << "prepare, fused, convert: nothing is allocated";
+  EXPECT_EQ(captured.dq_accumulator.acquired, 0);
+  EXPECT_EQ(captured.fault(), "");
+  EXPECT_TRUE(same_bits(captured.on_device.finish(FLYDSL_AOT_OK), outside.on_device.finish(FLYDSL_AOT_OK)));
+}
+
 }  // namespace
 }  // namespace flydsl::test

@@ -14,8 +14,10 @@ class ClientStream {
   ClientStream &operator=(const ClientStream &) = delete;
   void *get() const { return stream_; }
 
-  // Captures `work` (in the mode that PyTorch uses: global), and runs it `times`. Nodes of the graph.
-  size_t capture(const std::function<void()> &work, int times);
+  // Captures `work` (in the mode that PyTorch uses: global), and runs it `times`, each after `before`, with nothing left to run. Nodes
+  // of the graph.
+  size_t capture(const std::function<void()> &work, int times,
+                 const std::function<void(int time)> &before = [](int) {});
 
  private:
   void *stream_ = nullptr;

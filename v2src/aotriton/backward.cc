@@ -26,8 +26,9 @@ uint64_t bytes_of(const TensorView<4> &view) {
 }
 
 // The call's workspace is the caller's DQ_ACC if that is large enough. For the kernels that compute all gradients together, the
-// fastest, it is not: their workspace is allocated in the stream's order, but within a capture, where separate passes do with
-// DQ_ACC. (The caller's D, four bytes a row, never is.)
+// fastest, one of DQ's shape is not: their workspace is allocated in the stream's order, but within a capture, where separate passes
+// do with DQ_ACC: memory that a graph owns, which hipMallocAsync gives there, was freed too early or not there at all in several
+// releases of ROCm (rocm-libraries#8105, #8401, rocm-systems#7004). (The caller's D, four bytes a row, never is enough.)
 class Backward {
  public:
   Backward(const BackwardCall &call, flydsl_aot_handle *handle, hipStream_t stream,
@@ -103,8 +104,9 @@ class Backward {
     return call();
   }
 
-  // What DQ_ACC will have, before it is made.
+  // What DQ_ACC has, or will have once it is made.
   uint64_t accumulator_bytes() const {
+    if (const TensorView<4> *made = accumulator_.made()) return bytes_of(*made);
     if (!accumulator_.available() || !call_.dq) return 0;
     uint64_t bytes = sizeof(float);
     for (int axis = 0; axis < 4; ++axis) bytes *= call_.dq.size(axis);

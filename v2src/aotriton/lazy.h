@@ -18,6 +18,10 @@ class Lazy {
   bool available() const {
     return tensor_->eager || (tensor_->acquire && (tensor_->cookie || !tensor_->dispose));
   }
+  // If it need not be asked for; else null.
+  const ::aotriton::TensorView<Rank> *made() const {
+    return view_ ? &view_ : tensor_->eager ? &tensor_->eager : nullptr;
+  }
   // Asks the caller once at most.
   const ::aotriton::TensorView<Rank> &get() {
     if (!view_) view_ = tensor_->eager ? tensor_->eager : tensor_->acquire(tensor_);
