@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _layout, arrays, native
 from .core import Core
 
 
 class GemmResult(NamedTuple):
-    """d (M, N) or (batch, M, N); aux, what entered the activation, or None."""
+    """d (M, N) or (batch, M, N); aux, what entered the activation, or None; sums by the names that were asked for."""
 
     d: arrays.DeviceArray
     aux: Optional[arrays.DeviceArray]
+    sums: Dict[str, arrays.DeviceArray]
 
 
 class Quantised(NamedTuple):
@@ -37,10 +38,13 @@ class ProductOperators(Core):
     the mathematical ones, a transposed operand is `array.T`."""
 
     def gemm(self, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 0.0, bias_n: Any = None, bias_m: Any = None,
-             activation: str = "none", residual: Any = None, aux: Union[bool, Any] = False, a_descale: Any = None,
-             b_descale: Any = None, d_scale: Any = None, out: Any = None, out_dtype: Optional[str] = None,
-             stream: int = 0) -> GemmResult:
+             activation: str = "none", residual: Any = None, aux: Union[bool, Any] = False, z: Any = None,
+             sums: Sequence[str] = (), a_descale: Any = None, b_descale: Any = None, d_scale: Any = None, out: Any = None,
+             out_dtype: Optional[str] = None, stream: int = 0) -> GemmResult:
         """d = activation(alpha a_descale b_descale a b + beta c + bias) + residual.
+
+        With z, the forward call's aux, the way back through a layer: d = activation'(z) (alpha a b + ...) + residual. sums: any of
+        "d_sum_m", "d_sum_n", "a_sum_m", "b_sum_n", gradients of biases: fp32 sums of a matrix over its other axis and the batch.
 
         a (M, K) or (batch, M, K), b (K, N) or (batch, K, N): fp32, fp16, bf16, e4m3 or e5m2; c, residual of d's sizes; bias_n (N) or
         (batch, N), bias_m (M) or (batch, M). activation: "none", "relu", "gelu" (erf), "gelu_tanh", "silu". descales: fp32, one number
@@ -54,10 +58,15 @@ class ProductOperators(Core):
         if aux is True:
             aux = self.empty(sizes, _sixteen_bits(given["a"].dtype, None))
         aux = None if aux is False else aux
+        if z is not None and aux is not None:
+            raise ValueError("z and aux are both given; aux is what a forward call writes")
+        lengths = {"d_sum_m": sizes[-2], "d_sum_n": sizes[-1], "a_sum_m": sizes[-2], "b_sum_n": sizes[-1]}
+        summed = {name: self.empty((native.lookup(lengths, name, "sums"),), "fp32") for name in sums}
         self.launch("gemm", {
-            **given, **{f"epilogue.{name}": value for name, value in epilogue.items()}, "d": out, "epilogue.aux": aux, "alpha": alpha,
+            **given, **{f"epilogue.{name}": value for name, value in epilogue.items()}, **summed, "d": out,
+            "epilogue.aux": aux if z is None else arrays.to_device(self, z), "epilogue.gradient": int(z is not None), "alpha": alpha,
             "beta": beta, "epilogue.activation": native.lookup(_layout.ACTIVATIONS, activation, "activation")}, stream)
-        return GemmResult(out, aux)
+        return GemmResult(out, aux, summed)
 
     def grouped_gemm(self, a: Any, b: Any, offsets: Any = None, bias: Any = None, *, a_scale: Any = None, b_scale: Any = None,
                      scale_layout: str = "plain", out: Any = None, out_dtype: Optional[str] = None,

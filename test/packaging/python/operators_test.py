@@ -115,6 +115,19 @@ class Operators(unittest.TestCase):
         got = self.handle.gemm(a, b.T, c, alpha=0.5, beta=2.0, bias_n=bias, activation="relu", aux=True, out_dtype="fp32")
         self.close(got.d, np.maximum(product, 0), 1e-4)
         self.close(got.aux, product, 1e-4 + np.abs(product) * HALF_ULP["bf16"])
+        self.assertEqual(got.sums, {})
+        gradient, gx = self.array(37, 29)
+        back = self.handle.gemm(gradient, b, activation="silu", z=a, out_dtype="fp32", sums=("d_sum_n", "a_sum_m"))
+        sigmoid = 1 / (1 + np.exp(-ax))
+        exact = gx @ bx * sigmoid * (1 + ax * (1 - sigmoid))
+        self.close(back.d, exact, 1e-4)
+        self.close(back.sums["d_sum_n"], exact.sum(0), 1e-3)
+        self.close(back.sums["a_sum_m"], gx.sum(1), 1e-4)
+        self.assertEqual(set(back.sums), {"d_sum_n", "a_sum_m"})
+        with self.assertRaisesRegex(ValueError, "sums is 'rows'; it may be 'd_sum_m', 'd_sum_n', 'a_sum_m', 'b_sum_n'"):
+            self.handle.gemm(a, b.T, sums=("rows",))
+        with self.assertRaisesRegex(ValueError, "z and aux are both given"):
+            self.handle.gemm(gradient, b, activation="silu", z=a, aux=True)
         batched, x = self.array(3, 5, 48, dtype="fp32")
         self.close(self.handle.gemm(batched, batched.T).d, x @ x.transpose(0, 2, 1), 1e-4)
 
