@@ -1,13 +1,19 @@
 """Custom operators keep torch.library's contract (schema, fake tensors, autograd), and torch.compile takes the functions whole."""
 
+import pathlib
+import shutil
+import sysconfig
+import tempfile
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
+from torch._inductor.utils import run_and_get_code
 from torch.library import opcheck
 
 import flydsl_aot.torch as aot
-from support import Case
+from support import UNIT, Case
 
 
 def compiled(function):
@@ -107,6 +113,64 @@ class Compile(Case):
         for length in (5, 9):
             q = self.random(1, 2, length, 32)
             self.assertTrue(function(q).equal(aot.scaled_dot_product_attention(q, q, q)))
+
+
+@unittest.skipUnless(shutil.which("c++") and pathlib.Path(sysconfig.get_path("include"), "Python.h").exists(),
+                     "torch.compile's default backend makes C++: it needs c++ and Python.h")
+class Inductor(Case):
+    """torch.compile as users call it: PyTorch's operators become C++, the library's stay calls."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.dict("os.environ", TORCHINDUCTOR_CACHE_DIR=self.enterContext(tempfile.TemporaryDirectory())))
+        self.enterContext(torch._inductor.config.patch(cpp_cache_precompile_headers=False, compile_threads=1))
+        torch.compiler.reset()
+
+    def code_of(self, function, inputs, dout):
+        """Its result and gradients through the default backend, and the source that was made of it."""
+        whole = torch.compile(function, fullgraph=True)
+        (out, gradients), sources = run_and_get_code(lambda: (out := whole(*inputs), torch.autograd.grad(out, inputs, dout)))
+        return out, gradients, "\n".join(sources)
+
+    def test_functions(self):
+        def block(q, k, weight):
+            attended = aot.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)
+            return aot.rms_norm(attended + F.silu(attended), [32], weight, 1e-5)
+
+        inputs = (self.random(1, 4, 9, 32), self.random(1, 2, 9, 32), self.random(32))
+        eager = block(*inputs)
+        dout = torch.randn_like(eager)
+        out, gradients, source = self.code_of(block, inputs, dout)
+        for name in ("attention_forward", "attention_backward", "rms_norm", "rms_norm_backward"):
+            self.assertIn(f"torch.ops.flydsl_aot.{name}.default", source)
+        self.assertIn("extern \"C\"", source)  # SiLU
+        self.assert_norm(out, eager, UNIT[out.dtype])
+        for left, right in zip(gradients, torch.autograd.grad(eager, inputs, dout)):
+            self.assert_norm(left, right, 3 * UNIT[out.dtype])
+        self.assert_none_fell_back()
+
+    def test_installed(self):
+        self.assertTrue(aot.install(device="cpu"))
+        self.addCleanup(aot.uninstall, device="cpu")
+        launched = []
+        original = aot.runtime.launch
+        self.enterContext(mock.patch.object(aot.runtime, "launch", lambda name, *rest: launched.append(name) or original(name, *rest)))
+
+        def block(x, w, b):
+            q = F.linear(F.layer_norm(x, [32], w), b).unflatten(-1, (2, 32)).transpose(1, 2)
+            return F.scaled_dot_product_attention(q, q, q, is_causal=True).tanh()
+
+        inputs = (self.random(2, 7, 32), self.random(32), self.random(64, 32))
+        eager = block(*inputs)
+        dout = torch.randn_like(eager)
+        right = torch.autograd.grad(eager, inputs, dout)
+        of_eager, launched[:] = sorted(launched), []
+        out, gradients, _ = self.code_of(block, inputs, dout)
+        self.assertEqual(sorted(launched), of_eager)
+        self.assert_norm(out, eager, 2 * UNIT[out.dtype])
+        for left, exact in zip(gradients, right):
+            self.assert_norm(left, exact, 4 * UNIT[out.dtype])
+        self.assert_none_fell_back()
 
 
 if __name__ == "__main__":

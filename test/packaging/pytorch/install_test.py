@@ -17,6 +17,12 @@ class Install(Case):
         self.addCleanup(aot.uninstall, device="cpu")
         return names
 
+    def launched(self):
+        """Operators of the library that run from here on."""
+        names, original = [], aot.runtime.launch
+        self.enterContext(mock.patch.object(aot.runtime, "launch", lambda name, *rest: names.append(name) or original(name, *rest)))
+        return names
+
     def test_functions_take_the_library_s_kernels(self):
         q, k = self.random(1, 4, 9, 32), self.random(1, 2, 9, 32)
         x, w, b = self.random(4, 32), self.random(32), self.random(8, 32)
@@ -61,6 +67,65 @@ class Install(Case):
         out = F.scaled_mm(x, y, scale[0], recipe, scale[1], recipe, output_dtype=torch.float32)
         self.assert_norm(out, 4 * x.double() @ y.double(), 2.0**-20)
         self.assert_none_fell_back()
+
+    def test_products_into_given_memory(self):
+        a, b, c = self.random(4, 16, grad=False), self.random(16, 5, grad=False), self.random(5, grad=False)
+        exact = a.double() @ b.double()
+        self.installed("mm", "addmm", "bmm")
+        launched = self.launched()
+        for out in (torch.empty(4, 5, dtype=a.dtype), torch.empty(5, 4, dtype=a.dtype).T):
+            self.assertIs(torch.mm(a, b, out=out), out)
+            self.assert_norm(out, exact, 2 * UNIT[a.dtype])
+            torch.addmm(c, a, b, alpha=2, beta=3, out=out)
+            self.assert_norm(out, 2 * exact + 3 * c.double(), 2 * UNIT[a.dtype])
+        batched = torch.empty(2, 4, 5, dtype=a.dtype)
+        torch.bmm(a.expand(2, 4, 16), b.expand(2, 16, 5), out=batched)
+        self.assert_norm(batched, exact.expand(2, 4, 5), 2 * UNIT[a.dtype])
+        self.assertEqual(launched, ["gemm"] * 5)
+        self.assert_none_fell_back()
+        square = self.random(4, 4, grad=False)
+        torch.addmm(square, a, b[:, :4], out=square)
+        self.assertIn("out may overlap an operand or itself", self.reasons[-1])
+        self.assertEqual(torch.mm(a, b, out=torch.empty(0, dtype=a.dtype)).shape, (4, 5))
+        self.assertEqual(launched, ["gemm"] * 5)
+
+    def test_norms_below_autograd(self):
+        x, w, b = self.random(3, 5, 32), self.random(32), self.random(32)
+        dout = torch.randn(3, 5, 32).bfloat16()
+        exact = torch.native_layer_norm(*(y.double() for y in (x,)), [32], w.double(), b.double(), 1e-5)
+        right = torch.autograd.grad(exact[0], (x, w, b), dout.double())
+        self.installed("layer_norm")
+        launched = self.launched()
+        out, mean, rstd = torch.native_layer_norm(x, [32], w, b, 1e-5)
+        self.assertEqual((mean.shape, rstd.dtype), (exact[1].shape, torch.float32))
+        self.assert_norm(out, exact[0], UNIT[x.dtype])
+        self.assert_norm(rstd, exact[2], 1e-5)
+        for got, gradient in zip(torch.autograd.grad(out, (x, w, b), dout), right):
+            self.assert_norm(got, gradient, 2 * UNIT[x.dtype])
+        self.assertEqual(launched, ["layer_norm", "layer_norm_backward"])
+        launched.clear()
+        torch.autograd.grad(F.layer_norm(x, [32], w, b), (x, w, b), dout)
+        self.assertEqual(launched, ["layer_norm", "layer_norm_backward"])
+        self.assert_none_fell_back()
+
+    def test_scaled_products_of_the_older_operator(self):
+        x, y = torch.randn(6, 64).to(torch.float8_e4m3fn), torch.randn(8, 64).to(torch.float8_e4m3fn).t()
+        exact = x.double() @ y.double()
+        self.installed("scaled_mm")
+        launched = self.launched()
+        rows, columns = torch.rand(6, 1) + 0.5, torch.rand(1, 8) + 0.5
+        blocks = [torch.full((n, 2), 128, dtype=torch.uint8).view(torch.float8_e8m0fnu) for n in (6, 8)]
+        for scales, factor in (((torch.tensor(2.0), torch.tensor(0.25)), 0.5), ((rows, columns), rows.double() * columns.double()), (blocks, 4)):
+            out = torch._scaled_mm(x, y, *scales, out_dtype=torch.float32)
+            self.assert_norm(out, exact * factor, 2.0**-20)
+        bias = self.random(8, grad=False)
+        out = torch._scaled_mm(x, y, torch.ones(1), torch.ones(1), bias, out_dtype=torch.bfloat16)
+        self.assert_norm(out, exact + bias.double(), UNIT[out.dtype] * 2)
+        self.assertEqual(launched, ["gemm", "gemm", "scaled_gemm", "gemm"])
+        self.assert_none_fell_back()
+        with self.assertRaises((RuntimeError, ValueError)):  # PyTorch's own kernel is left to refuse it
+            torch._scaled_mm(x, y, torch.ones(3), torch.ones(1), out_dtype=torch.float32)
+        self.assertIn("scales are torch.float32 [3]", self.reasons[-1])
 
     def test_falls_back_to_aten(self):
         self.installed()
@@ -119,10 +184,15 @@ class Install(Case):
         self.assertIn("tensors of type TwoTensor", self.reasons[0])
 
     def test_compiles(self):
-        self.installed()
         q = self.random(1, 2, 6, 32)
+        launched = self.launched()
         function = torch.compile(lambda q: F.rms_norm(F.scaled_dot_product_attention(q, q, q, is_causal=True), [32]), backend="aot_eager")
-        out, right = function(q), F.rms_norm(aot.scaled_dot_product_attention(q, q, q, is_causal=True), [32])
+        function(q)  # PyTorch's kernels: nothing of this is kept
+        self.assertEqual(launched, [])
+        self.installed()
+        out = function(q)
+        self.assertEqual(launched, ["attention_forward", "rms_norm"])
+        right = F.rms_norm(aot.scaled_dot_product_attention(q, q, q, is_causal=True), [32])
         self.assert_norm(out, right, 2 * UNIT[q.dtype])
         self.assert_norm(torch.autograd.grad(out.sum(), q)[0], torch.autograd.grad(right.sum(), q)[0], 4 * UNIT[q.dtype])
         self.assert_none_fell_back()
@@ -130,7 +200,7 @@ class Install(Case):
     def test_refuses_what_it_cannot_do(self):
         self.assertEqual(aot.install(device="cuda"), [])  # no ROCm here
         self.assertIn("nothing is overridden: this PyTorch is not built for ROCm", self.reasons[-1])
-        with mock.patch.dict(aot.overrides.OPERATORS, {"later": ([("of_a_later_pytorch", aot.overrides._mm)], False)}):
+        with mock.patch.dict(aot.overrides.OPERATORS, {"later": [("of_a_later_pytorch", aot.overrides._mm, False)]}):
             self.assertEqual(self.installed("later", "mm"), ["mm"])
         self.assertIn("later is not overridden", self.reasons[-1])
         aot.uninstall(device="cpu")

@@ -55,6 +55,19 @@ class Rows(Case):
         self.assertTrue(torch.autograd.gradcheck(lambda x, w: aot.rms_norm(x, [6], w), (x, weight), eps=1e-2, atol=2e-3, rtol=1e-2,
                                                  nondet_tol=0.0))
 
+    def test_gradients_of_gradients(self):
+        x, w, b = (self.random(*sizes, dtype=torch.float32) for sizes in ((3, 32), (32,), (32,)))
+        for mine, exact, inputs in ((lambda x, w: aot.rms_norm(x, [32], w, 1e-5), lambda x, w: F.rms_norm(x, [32], w, 1e-5), (x, w)),
+                                    (lambda x, w, b: aot.layer_norm(x, [32], w, b), lambda x, w, b: F.layer_norm(x, [32], w, b), (x, w, b)),
+                                    (lambda x, w: aot.mm(x, w[:, None]), lambda x, w: torch.mm(x, w[:, None]), (x, w))):
+            def twice(function, inputs):
+                first = torch.autograd.grad(function(*inputs).pow(2).sum(), inputs[:2], create_graph=True)
+                return torch.autograd.grad(sum(gradient.pow(2).sum() for gradient in first), inputs)
+
+            for got, right in zip(twice(mine, inputs), twice(exact, [y.double() for y in inputs])):
+                self.assert_norm(got, right, 1e-5)
+        self.assert_none_fell_back()
+
     def test_norms_fall_back(self):
         x = torch.randn(2, 6)
         for call, reason in ((lambda: aot.rms_norm(x.double(), [6]), "float64"), (lambda: aot.layer_norm(x, [6], x[0].double().float().half()), None),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests flydsl_aot.torch with PyTorch on the CPU and the emulator; needs a build (PYTHON_BUILD, default build/).
 #   test/packaging/pytorch/run.sh [unittest arguments]
-# PyTorch comes from the package index, about 170 MB, into BUILD/torch (cuda_stand_in.py says how it runs without CUDA);
+# PyTorch comes from the package index, about 180 MB, into BUILD/torch (cuda_stand_in.py says how it runs without CUDA);
 # PEERS_WHEELS=FOLDER takes FOLDER/torch/*.whl instead. FLYDSL_AOT_SKIP_TORCH=1 skips it all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +24,7 @@ if [ "$(cat "$venv/stamp" 2>/dev/null)" != "$want" ]; then
   site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   wheel=$(find "${PEERS_WHEELS:-/nonexistent}/torch" -name "torch-$version-$tag-*.whl" 2>/dev/null | head -n 1)
   "$python" "$root/test/emulator/peers/fetch/wheel_members.py" "${wheel:-torch==$version@$tag}" "$site" '*' \
-    '!torch/lib/libtorch_cuda*' '!torch/lib/libtorch_nvshmem*' '!torch/bin/protoc*' '!torch/include/*' '!torch-*'
+    '!torch/lib/libtorch_cuda*' '!torch/lib/libtorch_nvshmem*' '!torch/bin/protoc*' '!torch-*'
   chmod +x "$site/torch/bin/torch_shm_manager"
   "$venv/bin/pip" install -q filelock 'typing-extensions>=4.13' 'sympy>=1.13.3' networkx jinja2 fsspec numpy expecttest
   "$python" "$here/cuda_stand_in.py" "$site/torch/lib"

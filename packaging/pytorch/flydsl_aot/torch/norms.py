@@ -56,8 +56,21 @@ def _rms_norm_backward_fake(dout, x, rstd, weight, want_dx, want_dweight):
     return _norm_gradients(x, weight, want_dx, want_dweight)
 
 
+def _gradients_with_gradients(x, weight, bias, eps, centred, dout, wanted):
+    """Where the gradients are to be differentiated again (create_graph): by PyTorch's own small operators."""
+    with torch.enable_grad():
+        rows = x.float()
+        rows = rows - rows.mean(-1, keepdim=True) if centred else rows
+        out = rows * torch.rsqrt((rows * rows).mean(-1, keepdim=True) + eps)
+        out = out if weight is None else out * weight.float()
+        out = out if bias is None else out + bias.float()
+        gradients = iter(torch.autograd.grad(out.to(x.dtype), [y for y, want in zip((x, weight, bias), wanted) if want], dout,
+                                             create_graph=True))
+    return tuple(next(gradients) if want else None for want in wanted)
+
+
 def _save(ctx, inputs, output):
-    x, weight, _eps = inputs
+    x, weight, ctx.eps = inputs
     ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(x, weight, output[1])
 
@@ -65,6 +78,8 @@ def _save(ctx, inputs, output):
 def _backward(ctx, dout, _drstd):
     x, weight, rstd = ctx.saved_tensors
     want_dx, want_dweight = ctx.needs_input_grad[:2]
+    if torch.is_grad_enabled():
+        return (*_gradients_with_gradients(x, weight, None, ctx.eps, False, dout, (want_dx, want_dweight)), None)
     dout = dout if dout.stride(-1) == 1 or dout.shape[-1] == 1 else dout.contiguous()
     dx, dweight = rms_norm_backward_op(dout, x, rstd, weight, want_dx, want_dweight)
     return dx if want_dx else None, dweight if want_dweight else None, None
@@ -110,7 +125,7 @@ def _layer_norm_backward_fake(dout, x, mean, rstd, weight, bias, want_dx, want_d
 
 
 def _layer_save(ctx, inputs, output):
-    x, weight, bias, _eps = inputs
+    x, weight, bias, ctx.eps = inputs
     ctx.mark_non_differentiable(output[1], output[2])
     ctx.save_for_backward(x, weight, bias, output[1], output[2])
 
@@ -118,6 +133,8 @@ def _layer_save(ctx, inputs, output):
 def _layer_backward(ctx, dout, _dmean, _drstd):
     x, weight, bias, mean, rstd = ctx.saved_tensors
     wanted = ctx.needs_input_grad[:3]
+    if torch.is_grad_enabled():
+        return (*_gradients_with_gradients(x, weight, bias, ctx.eps, True, dout, wanted), None)
     dout = dout if dout.stride(-1) == 1 or dout.shape[-1] == 1 else dout.contiguous()
     gradients = layer_norm_backward_op(dout, x, mean, rstd, weight, bias, *wanted)
     return (*(gradient if want else None for gradient, want in zip(gradients, wanted)), None)
@@ -157,10 +174,21 @@ def normalise(x: Tensor, normalized_shape: Sequence[int], weight: Optional[Tenso
 
 
 def layer_normalise(x: Tensor, normalized_shape: Sequence[int], weight: Optional[Tensor], bias: Optional[Tensor],
-                    eps: float) -> Tensor:
-    """layer_norm of arguments that `refusal` has nothing against."""
+                    eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    """out as x, mean (M) and rstd (M), of arguments that `refusal` has nothing against."""
     flat = _rows(x, math.prod(normalized_shape))
-    return layer_norm_op(flat, _flat(weight), _flat(bias), eps)[0].reshape(x.shape)
+    out, mean, rstd = layer_norm_op(flat, _flat(weight), _flat(bias), eps)
+    return out.reshape(x.shape), mean, rstd
+
+
+def layer_gradients(dout: Tensor, x: Tensor, normalized_shape: Sequence[int], mean: Tensor, rstd: Tensor, weight: Optional[Tensor],
+                    bias: Optional[Tensor], wanted: Sequence[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+    """dx, dweight and dbias in the shapes of what they are gradients of, None where not wanted."""
+    columns = math.prod(normalized_shape)
+    wanted = (wanted[0], wanted[1] and weight is not None, wanted[2] and bias is not None)
+    gradients = layer_norm_backward_op(_rows(dout, columns), _rows(x, columns), mean.reshape(-1), rstd.reshape(-1), _flat(weight),
+                                       _flat(bias), *wanted)
+    return tuple(gradient.reshape(like.shape) if want else None for gradient, like, want in zip(gradients, (x, weight, bias), wanted))
 
 
 def rms_norm(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor] = None, eps: Optional[float] = None) -> Tensor:
@@ -181,4 +209,4 @@ def layer_norm(input: Tensor, normalized_shape: List[int], weight: Optional[Tens
         if not torch.compiler.is_compiling():
             runtime.note_fallback("layer_norm", reason)
         return F.layer_norm(input, normalized_shape, weight, bias, eps)
-    return layer_normalise(input, normalized_shape, weight, bias, eps)
+    return layer_normalise(input, normalized_shape, weight, bias, eps)[0]

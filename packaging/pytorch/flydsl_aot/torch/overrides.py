@@ -29,7 +29,7 @@ def _rms_norm(input, normalized_shape, weight=None, eps=None) -> _Plan:
 
 
 def _layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True) -> _Plan:
-    return norms.refusal(input, normalized_shape, weight, bias), lambda: norms.layer_normalise(input, normalized_shape, weight, bias, eps)
+    return norms.refusal(input, normalized_shape, weight, bias), lambda: norms.layer_normalise(input, normalized_shape, weight, bias, eps)[0]
 
 
 def _topk(self, k, dim=-1, largest=True, sorted=True) -> _Plan:
@@ -48,6 +48,22 @@ def _topk_out(self, k, dim=-1, largest=True, sorted=True, *, values, indices) ->
     return reason, compute
 
 
+def _native_layer_norm(input, normalized_shape, weight, bias, eps) -> _Plan:
+    def compute() -> Any:
+        out, mean, rstd = norms.layer_normalise(input, normalized_shape, weight, bias, eps)
+        sizes = [*input.shape[:input.dim() - len(normalized_shape)], *(1 for _ in normalized_shape)]
+        return out, mean.reshape(sizes), rstd.reshape(sizes)
+
+    return norms.refusal(input, normalized_shape, weight, bias), compute
+
+
+def _native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask) -> _Plan:
+    reason = norms.refusal(input, normalized_shape, weight, bias)
+    if not reason and (mean.dtype != torch.float32 or rstd.dtype != torch.float32 or grad_out.dtype != input.dtype):
+        reason = f"grad_out, mean and rstd are {grad_out.dtype}, {mean.dtype} and {rstd.dtype} of input of {input.dtype}"
+    return reason, lambda: norms.layer_gradients(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+
+
 def _mm(self, mat2) -> _Plan:
     return products.product_refusal(self, mat2, 2), lambda: products.gemm_op(self, mat2, None, None, 1.0, 0.0)
 
@@ -59,6 +75,21 @@ def _bmm(self, mat2) -> _Plan:
 def _addmm(self, mat1, mat2, *, beta=1, alpha=1) -> _Plan:
     return (products.addmm_refusal(self, mat1, mat2),
             lambda: products.add_product(self, mat1, mat2, float(beta), float(alpha)))
+
+
+def _mm_out(self, mat2, *, out) -> _Plan:
+    reason = products.product_refusal(self, mat2, 2) or products.out_refusal(out, self, mat2)
+    return reason, lambda: products.product_into(out, self, mat2, None, 1.0, 0.0)
+
+
+def _bmm_out(self, mat2, *, out) -> _Plan:
+    reason = products.product_refusal(self, mat2, 3) or products.out_refusal(out, self, mat2)
+    return reason, lambda: products.product_into(out, self, mat2, None, 1.0, 0.0)
+
+
+def _addmm_out(self, mat1, mat2, *, beta=1, alpha=1, out) -> _Plan:
+    reason = products.addmm_refusal(self, mat1, mat2) or products.out_refusal(out, mat1, mat2, self)
+    return reason, lambda: products.product_into(out, mat1, mat2, self.expand(out.shape), float(alpha), float(beta))
 
 
 def _grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None) -> _Plan:
@@ -77,6 +108,14 @@ def _scaled_mm(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swiz
     return reason, lambda: products.scaled_product(self, mat2, scale_a[0], recipe_a[0], scale_b[0], swizzle[0], bias, out_dtype)
 
 
+def _scaled_mm_without_recipes(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False) -> _Plan:
+    if scale_result is not None:
+        return "scale_result is given", None
+    recipes = products.recipes_of(scale_a, scale_b)  # ROCm's blocks of 32 are not swizzled
+    reason = products.scaled_refusal(self, mat2, scale_a, recipes[0], scale_b, recipes[1], 0, 0, bias, out_dtype)
+    return reason, lambda: products.scaled_product(self, mat2, scale_a, recipes[0], scale_b, 0, bias, out_dtype)
+
+
 def _scaled_grouped_mm(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, offs=None, bias=None, out_dtype=None,
                        contraction_dim=(), use_fast_accum=False) -> _Plan:
     if len(scale_a) != 1 or len(scale_b) != 1 or len(recipe_a) != 1 or len(recipe_b) != 1 or tuple(contraction_dim):
@@ -86,18 +125,21 @@ def _scaled_grouped_mm(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe
     return reason, lambda: products.scaled_grouped_product(self, mat2, scale_a[0], scale_b[0], bias, offs, out_dtype)
 
 
-# Name for `install` -> (ATen operators and their plans, registered above autograd).
-OPERATORS: Dict[str, Tuple[Sequence[Tuple[str, Callable[..., _Plan]]], bool]] = {
-    "scaled_dot_product_attention": ([("scaled_dot_product_attention", _attention)], True),
-    "rms_norm": ([("rms_norm", _rms_norm)], True),
-    "layer_norm": ([("layer_norm", _layer_norm)], True),
-    "topk": ([("topk", _topk), ("topk.values", _topk_out)], False),
-    "mm": ([("mm", _mm)], False),
-    "addmm": ([("addmm", _addmm)], False),
-    "bmm": ([("bmm", _bmm)], False),
-    "grouped_mm": ([("_grouped_mm", _grouped_mm)], False),
-    "scaled_mm": ([("_scaled_mm_v2", _scaled_mm)], False),
-    "scaled_grouped_mm": ([("_scaled_grouped_mm_v2", _scaled_grouped_mm)], False),
+# Where an operator is taken over: above autograd, with gradients of its own, or as a kernel of the device.
+_ABOVE, _BELOW = True, False
+# Name for `install` -> ATen operators, their plans and where.
+OPERATORS: Dict[str, Sequence[Tuple[str, Callable[..., _Plan], bool]]] = {
+    "scaled_dot_product_attention": [("scaled_dot_product_attention", _attention, _ABOVE)],
+    "rms_norm": [("rms_norm", _rms_norm, _ABOVE)],
+    "layer_norm": [("layer_norm", _layer_norm, _ABOVE), ("native_layer_norm", _native_layer_norm, _BELOW),
+                   ("native_layer_norm_backward", _native_layer_norm_backward, _BELOW)],
+    "topk": [("topk", _topk, _BELOW), ("topk.values", _topk_out, _BELOW)],
+    "mm": [("mm", _mm, _BELOW), ("mm.out", _mm_out, _BELOW)],
+    "addmm": [("addmm", _addmm, _BELOW), ("addmm.out", _addmm_out, _BELOW)],
+    "bmm": [("bmm", _bmm, _BELOW), ("bmm.out", _bmm_out, _BELOW)],
+    "grouped_mm": [("_grouped_mm", _grouped_mm, _BELOW)],
+    "scaled_mm": [("_scaled_mm_v2", _scaled_mm, _BELOW), ("_scaled_mm", _scaled_mm_without_recipes, _BELOW)],
+    "scaled_grouped_mm": [("_scaled_grouped_mm_v2", _scaled_grouped_mm, _BELOW)],
 }
 
 _installed: Dict[Tuple[str, str], List[torch.library.Library]] = {}
@@ -122,6 +164,13 @@ def _register(name: str, plan: Callable[..., _Plan], dispatch_key: str) -> torch
         warnings.filterwarnings("ignore", message=".*(Overriding a previously registered kernel|operators may also be overridden)")
         library.impl(name, _kernel(name, plan, previous), dispatch_key, with_keyset=True)
     return library
+
+
+def _forget_kernels(name: str) -> None:
+    """What torch.compile remembers of an operator's ATen operators: which of their kernels it is to trace."""
+    for operator, _plan, _above in OPERATORS[name]:
+        packet, _, overload = operator.partition(".")
+        getattr(getattr(getattr(torch.ops.aten, packet, None), overload or "default", None), "_dispatch_cache", {}).clear()
 
 
 def install(operators: Optional[Sequence[str]] = None, device: str = "cuda") -> List[str]:
@@ -149,10 +198,12 @@ def install(operators: Optional[Sequence[str]] = None, device: str = "cuda") -> 
     for name in names:
         if (name, device) in _installed:
             continue
-        plans, above_autograd = OPERATORS[name]
-        keys = [f"Autograd{backend}", backend] if above_autograd else [backend]
         try:
-            _installed[name, device] = [_register(operator, plan, key) for operator, plan in plans for key in keys]
+            _installed[name, device] = [
+                _register(operator, plan, key) for operator, plan, above in OPERATORS[name]
+                for key in ([f"Autograd{backend}", backend] if above else [backend])]
+            _forget_kernels(name)
+            runtime.forget_graphs()
         except RuntimeError as reason:  # this PyTorch has no such operator, or no kernel of it to fall back to
             runtime.log.warning("flydsl_aot.torch.install: %s is not overridden: %s", name, reason)
     return [name for name, where in _installed if where == device]
@@ -163,3 +214,5 @@ def uninstall(operators: Optional[Sequence[str]] = None, device: str = "cuda") -
     for name in list(OPERATORS) if operators is None else operators:
         for library in _installed.pop((name, device), []):
             library._destroy()
+            _forget_kernels(name)
+            runtime.forget_graphs()

@@ -173,6 +173,23 @@ def _fallback(operator: str, reason: str) -> None:
         runtime.note_fallback(operator, reason)
 
 
+def product_into(out: Tensor, a: Tensor, b: Tensor, c: Optional[Tensor], alpha: float, beta: float) -> Tensor:
+    """alpha a b + beta c into `out`, which `out_refusal` has nothing against."""
+    runtime.launch("gemm", {"a": a, "b": b, "c": c if beta else None, "d": out, "alpha": alpha, "beta": beta if c is not None else 0.0},
+                   ("d",), a.device)
+    return out
+
+
+def out_refusal(out: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> str:
+    """Why `out` of a product is not written in place; empty if it is."""
+    if list(out.shape) != _product_sizes(a, b) or out.dtype != a.dtype or out.device != a.device:
+        return f"out is {out.dtype} {list(out.shape)} on {out.device}"
+    storage = out.untyped_storage().data_ptr()
+    if any(x.untyped_storage().data_ptr() == storage for x in (a, b, *others)) or torch._debug_has_internal_overlap(out) != 0:
+        return "out may overlap an operand or itself"
+    return ""
+
+
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """torch.mm through flydsl_aot: (M, K) by (K, N), fp32 (FP32 products), fp16 or bf16, any strides."""
     input, mat2 = runtime.autocast((input, mat2))
@@ -285,8 +302,8 @@ def scaled_refusal(a: Tensor, b: Tensor, scale_a: Any, recipe_a: Any, scale_b: A
         return "several scales for one operand"
     if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
         return f"operands are {list(a.shape)} and {list(b.shape)}"
-    if out_dtype not in (None, *_TYPES):
-        return f"output_dtype is {out_dtype}; fp32, fp16 and bf16 are supported"
+    if out_dtype not in _TYPES:
+        return f"output_dtype is {out_dtype or a.dtype}; fp32, fp16 and bf16 are supported"
     if bias is not None and (bias.dtype not in _TYPES or list(bias.shape) != [b.shape[1]]):
         return f"bias is {bias.dtype} {list(bias.shape)}"
     small = (a.dtype in _FLOAT8 and b.dtype in _FLOAT8) or (_FLOAT4 is not None and a.dtype == _FLOAT4 and b.dtype == _FLOAT4)
@@ -329,10 +346,17 @@ def _blocks_refusal(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, swiz
     return ""
 
 
+def recipes_of(scale_a: Tensor, scale_b: Tensor) -> Tuple[int, int]:
+    """What torch._scaled_mm, which is not told, makes of scales."""
+    if _SCALE8 in (scale_a.dtype, scale_b.dtype):
+        return _BLOCKS_OF_32, _BLOCKS_OF_32
+    recipe = _TENSOR_WISE if scale_a.numel() == scale_b.numel() == 1 else _ROW_WISE
+    return recipe, recipe
+
+
 def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, recipe: int, scale_b: Tensor, swizzle: int, bias: Optional[Tensor],
-                   out_dtype: Optional[torch.dtype]) -> Tensor:
+                   out_dtype: torch.dtype) -> Tensor:
     """scaled_mm of operands that `scaled_refusal` has nothing against."""
-    out_dtype = out_dtype or torch.bfloat16
     if recipe != _BLOCKS_OF_32:
         return descaled_gemm_op(a, b, scale_a.reshape(-1), scale_b.reshape(-1), bias, out_dtype)
     inner = a.shape[1] * _packed(a)

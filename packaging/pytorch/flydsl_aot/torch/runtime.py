@@ -37,9 +37,15 @@ def emulate(on: bool = True) -> None:
     """Lets operators on CPU tensors run on the emulator instead of falling back: for tests and teaching, it is slow. The
     environment's FLYDSL_AOT_TORCH_EMULATE=1 does the same at import."""
     global _emulating
-    if on != _emulating and "torch._dynamo" in sys.modules:
-        torch.compiler.reset()  # graphs compiled before took the other way
+    if on != _emulating:
+        forget_graphs()
     _emulating = on
+
+
+def forget_graphs() -> None:
+    """Of torch.compile: those compiled before took another way."""
+    if "torch._dynamo" in sys.modules:
+        torch.compiler.reset()
 
 
 def note_fallback(operator: str, reason: str) -> None:
