@@ -1,7 +1,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -11,17 +13,27 @@
 namespace flydsl::tools {
 namespace {
 
+// What the architecture has: operators and how many kernels each; then all of them.
 void print_kernels(const char *archive_path) {
   flydsl_aot_archive *opened = nullptr;
   check(flydsl_aot_archive_open(archive_path, &opened), archive_path);
   const std::unique_ptr<flydsl_aot_archive, decltype(&flydsl_aot_archive_close)> archive(
       opened, flydsl_aot_archive_close);
+  std::map<std::string, int> of_operator;
+  std::string lines;
   for (uint32_t i = 0; i < flydsl_aot_archive_count(archive.get()); ++i) {
     flydsl_aot_archive_entry entry{};
     entry.struct_size = sizeof entry;
     check(flydsl_aot_archive_get(archive.get(), i, &entry), archive_path);
-    std::printf("  %s (%s, %s)\n", entry.name, entry.op, entry.backend);
+    ++of_operator[entry.op];
+    lines += std::string("  ") + entry.name + " (" + entry.op + ", " + entry.backend + ")\n";
   }
+  const char *before = "operators  ";
+  for (const auto &[op, kernels] : of_operator) {
+    std::printf("%s%s %d", before, op.c_str(), kernels);
+    before = ", ";
+  }
+  std::printf("%s%s", of_operator.empty() ? "" : "\n", lines.c_str());
 }
 
 // Installed beside the command (packaging/CMakeLists.txt); not there in a build folder.
