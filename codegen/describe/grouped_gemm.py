@@ -1,5 +1,6 @@
 """grouped_gemm: kernel arguments, functional key and instances."""
 
+from .architectures import MATRIX
 from .attention_arguments import strides
 from .model import DTYPES, Argument, Instance, KeyField, Operator, Table
 
@@ -54,6 +55,7 @@ _TILES = {
 }
 _MX_TILES = ("m256n256", "m128n128", "m16n16", "m32n16")
 _SMALL_TILES = ("m128n128",)
+_SMALLEST_TILES = ("m16n16", "m32n16", "m64n16")  # those that gfx90a and gfx942 have, too
 _MX = {"e4m3": (10, 0), "e5m2": (11, 1)}  # flydsl_aot_dtype; the matrix instruction's number
 _AXES = {"none": 0, "rows": 1, "columns": 2, "k": 3}
 _SIZES = (0, 1 << 30)
@@ -153,18 +155,18 @@ def _mx_fast(a, b, shuffled, tile):
 
 
 def _instances(arch):
-    if arch != "gfx950":  # 32x32x16 matrix instructions
+    if arch not in MATRIX:
         return ()
-    fast = (
-        _fast(dtype, layout, tile)
-        for dtype in DTYPES
-        for tile, (_, layouts) in _TILES.items()
-        for layout in layouts
-    )
     pairs = tuple((a, b) for a in _MX for b in _MX)
     return (
-        *fast,
-        *(_mx_fast(a, b, shuffled, tile) for tile in _MX_TILES for shuffled in (False, True) for a, b in pairs),
+        *(
+            _fast(dtype, layout, tile)
+            for dtype in DTYPES
+            for tile, (_, layouts) in _TILES.items()
+            if arch == "gfx950" or tile in _SMALLEST_TILES
+            for layout in layouts
+        ),
+        *(_mx_fast(a, b, shuffled, tile) for tile in _MX_TILES if arch == "gfx950" for shuffled in (False, True) for a, b in pairs),
         *(_general(dtype) for dtype in DTYPES),
         *(_mx_general(a, b) for a, b in pairs),
     )

@@ -1,5 +1,6 @@
 """mx_quantise: kernel arguments, functional key and instances."""
 
+from .architectures import MATRIX
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator
 
@@ -43,7 +44,7 @@ def _instance(stochastic):
 
 
 def _instances(arch):
-    if arch != "gfx950":  # conversions to 8 and 4 bits
+    if arch not in MATRIX:
         return ()
     return (_instance(False), _instance(True))
 

@@ -3,6 +3,7 @@
 A problem whose D has contiguous columns reaches the kernels transposed, with A and B, M and N exchanged (v2src/scaled_gemm_describe.cc).
 """
 
+from .architectures import MATRIX
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator, Table
 
@@ -137,13 +138,16 @@ def _second_pass():
 
 
 def _instances(arch):
-    if arch != "gfx950":  # matrix instructions that take scales
+    if arch not in MATRIX:
         return ()
+    general = tuple(_general(a, b) for a, b in _PAIRS)
+    if arch != "gfx950":  # no matrix instructions that take scales
+        return general
     tiles = tuple(_tiles(a, b, shuffled, tile) for shuffled in (False, True) for a, b in _PAIRS for tile in _LARGE_TILES)
     tiles += tuple(_tiles(element, element, shuffled, tile) for element in _FEW_ROWS for shuffled in (False, True) for tile in _SMALL_TILES)
     few_rows = tuple(_few_rows(element, tile, shuffled) for element in _FEW_ROWS for shuffled in (False, True)
                      for tile in _FEW_ROWS_TILES)
-    return tiles + few_rows + tuple(_general(a, b) for a, b in _PAIRS) + (_second_pass(),)
+    return tiles + few_rows + general + (_second_pass(),)
 
 
 OPERATOR = Operator(

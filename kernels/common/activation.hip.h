@@ -55,9 +55,6 @@ FLYDSL_DEVICE float gelu(float x) {
 }
 
 // Derivatives, with errors below 2^-21 of 1. At infinities they are their limits, 0 and 1; that of NaN is NaN.
-FLYDSL_DEVICE float clamped(float x, float limit) {
-  return __builtin_fminf(__builtin_fmaxf(x, -limit), limit);
-}
 FLYDSL_DEVICE float relu_derivative(float x) {
   return x > 0.0f ? 1.0f : x <= 0.0f ? 0.0f : x;
 }

@@ -37,6 +37,10 @@ FLYDSL_DEVICE float larger(float a, float b) {
   return __builtin_fmaxf(a, b);
 }
 
+FLYDSL_DEVICE float clamped(float x, float limit) {
+  return __builtin_fminf(__builtin_fmaxf(x, -limit), limit);
+}
+
 // Relative error below 2^-21 everywhere: the quotient of the exponentials from 1 up, below it, where that
 // would cancel, the continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) cut after six terms, whose
 // own error is below 1e-9 there (DLMF 4.39.1).

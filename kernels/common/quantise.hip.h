@@ -2,6 +2,7 @@
 // them, on any architecture.
 #pragma once
 
+#include "common/math.hip.h"
 #include "common/vectors.hip.h"
 
 namespace flydsl::kernels {
@@ -37,10 +38,6 @@ FLYDSL_DEVICE u8 rounded_byte(float value) {
     code = bits_as<u32>(scaled + kRound) - bits_as<u32>(kRound);
   }
   return static_cast<u8>(code | (bits >> 24 & 0x80));
-}
-
-FLYDSL_DEVICE float clamped(float value, float limit) {
-  return __builtin_fminf(__builtin_fmaxf(value, -limit), limit);
 }
 
 // Two numbers, none a NaN.

@@ -1,5 +1,5 @@
 // The instance that computes all that the header allows: 128 x 128 of D a work-group, four waves of 64 x 64, operands of any strides.
-// Slabs of 128 bytes of K pass registers, in which the next one is loaded while one is multiplied, and two stages of LDS.
+// Slabs of K pass registers, in which the next one is loaded while one is multiplied, and two stages of LDS.
 #pragma once
 
 #include "gemm/epilogue.hip.h"
@@ -10,12 +10,18 @@
 namespace flydsl::kernels {
 namespace gemm {
 
-template <class Operand>
-FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
-                                    u32 row_b, u32 lane, u32 formats, Sums &sums) {
-  if constexpr (!__is_same(Operand, u8)) {
-    multiply_slab<Operand>(a, b, row_a, row_b, lane, sums);
-  } else if (formats == 0) {
+// Two bits: whether A, and whether B, is e5m2.
+FLYDSL_DEVICE Format format_of(u32 formats, u32 bit) {
+  return (formats >> bit & 1) != 0 ? Format::e5m2 : Format::e4m3;
+}
+
+FLYDSL_DEVICE void multiply_8bit(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
+                                 u32 row_b, u32 lane, u32 formats, Sums &sums) {
+#if !FLYDSL_GFX950
+  static_cast<void>(formats);
+  multiply_slab<bf16>(a, b, row_a, row_b, lane, sums);
+#else
+  if (formats == 0) {
     multiply_bytes<0, 0>(a, b, row_a, row_b, lane, sums);
   } else if (formats == 1) {
     multiply_bytes<1, 0>(a, b, row_a, row_b, lane, sums);
@@ -24,25 +30,49 @@ FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b
   } else {
     multiply_bytes<1, 1>(a, b, row_a, row_b, lane, sums);
   }
+#endif
 }
 
-// A wave's sums by way of its part of LDS, to rows of 8 neighbours.
-FLYDSL_DEVICE void store_general(lds_ptr<char> mine, u32 split, u32 batch, i32 first_row,
-                                 i32 first_column, u32 lane, i32 m, i32 n, const Sums &sums) {
+template <class Operand>
+FLYDSL_DEVICE void multiply_general(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
+                                    u32 row_b, u32 lane, u32 formats, Sums &sums) {
+  if constexpr (__is_same(Operand, u8))
+    multiply_8bit(a, b, row_a, row_b, lane, formats, sums);
+  else
+    multiply_slab<Operand>(a, b, row_a, row_b, lane, sums);
+}
+
+constexpr u32 kWaveBytes = kSlabBytes;  // a wave's part of the stages
+
+// Sums of `blocks` of a wave's blocks of 32 rows, from `first` on, by way of its part of LDS, to rows of 8 neighbours.
+template <u32 blocks>
+FLYDSL_DEVICE void store_blocks(lds_ptr<char> mine, u32 first, u32 split, u32 batch, i32 first_row,
+                                i32 first_column, u32 lane, i32 m, i32 n, const Sums &sums) {
+  static_assert(blocks * 32 * kSumRowBytes == kWaveBytes);
 #pragma unroll
-  for (u32 i = 0; i < 2; ++i)
+  for (u32 i = first; i < first + blocks; ++i)
 #pragma unroll
     for (u32 j = 0; j < 2; ++j)
 #pragma unroll
       for (u32 part = 0; part < 4; ++part) {
-        const u32 row = 32 * i + lane % 32, chunk = 8 * j + 2 * part + lane / 32;
+        const u32 row = 32 * (i - first) + lane % 32, chunk = 8 * j + 2 * part + lane / 32;
         const f32x16 block = sums.block[i][j];
         const f32x4 four = {block[4 * part], block[4 * part + 1], block[4 * part + 2],
                             block[4 * part + 3]};
         write_b128(mine + sum_place(row, chunk), bits_as<u32x4>(four));
       }
   barrier();
-  store_rows<64>(mine, split, batch, first_row, first_column, lane, m, n);
+  store_rows<32 * blocks>(mine, split, batch, first_row + static_cast<i32>(32 * first),
+                          first_column, lane, m, n);
+}
+FLYDSL_DEVICE void store_general(lds_ptr<char> mine, u32 split, u32 batch, i32 first_row,
+                                 i32 first_column, u32 lane, i32 m, i32 n, const Sums &sums) {
+  constexpr u32 kBlocks = kGfx950 ? 2 : 1;
+#pragma unroll
+  for (u32 first = 0; first < 2; first += kBlocks) {
+    if (first != 0) barrier();
+    store_blocks<kBlocks>(mine, first, split, batch, first_row, first_column, lane, m, n, sums);
+  }
 }
 
 }  // namespace gemm
@@ -52,7 +82,6 @@ FLYDSL_DEVICE void gemm_general(const flydsl_aot_gemm_kernarg &) {
   using namespace gemm;
   using Stored = typename Storage<Operand>::type;
   FLYDSL_SHARED static char memory[4 * kSlabBytes];
-  static_assert(sizeof memory == kThreads * 64 * 4, "64 sums a lane");
   const lds_ptr<char> lds = (lds_ptr<char>)memory;
 
   const Arguments args = fresh_arguments();
@@ -94,13 +123,13 @@ FLYDSL_DEVICE void gemm_general(const flydsl_aot_gemm_kernarg &) {
       if (slab == slabs) break;
       // Who still multiplies the slab before the last one has not passed the last barrier.
       const lds_ptr<char> stage = lds + slab % 2 * (2 * kSlabBytes);
-      a.write(stage);
-      b.write(stage + kSlabBytes);
+      a.write(stage, format_of(formats, 0));
+      b.write(stage + kSlabBytes, format_of(formats, 1));
       barrier();
     }
     barrier();
   }
-  store_general(lds + wave * (64 * 64 * 4), tile.split, tile.batch,
+  store_general(lds + wave * kWaveBytes, tile.split, tile.batch,
                 first_row + static_cast<i32>(row_a), first_column + static_cast<i32>(row_b), lane,
                 m, n, sums);
 }

@@ -1,5 +1,6 @@
-// A slab of one operand of the general instance: 128 rows of A, or columns of B (both are "rows" here), and 128 bytes of K of
-// each, from memory of any strides through registers to LDS, and the products of it.
+// A slab of one operand of the general instance: 128 rows of A, or columns of B (both are "rows" here), and a line of K of
+// each, from memory of any strides through registers to LDS, and the products of it. Before gfx950, whose matrix instructions take OCP
+// bytes, these become bf16 on the way.
 #pragma once
 
 #include "common/lanes.hip.h"
@@ -12,7 +13,7 @@ namespace flydsl::kernels::gemm {
 
 constexpr u32 kThreads = 256;
 constexpr u32 kRows = 128;
-constexpr u32 kLineBytes = 128, kChunksOfLine = kLineBytes / 16;
+constexpr u32 kLineBytes = kGfx950 ? 128 : 64, kChunksOfLine = kLineBytes / 16;  // two stages, two work-groups
 constexpr u32 kSlabBytes = kRows * kLineBytes;
 constexpr int kChunks = kSlabBytes / 16 / kThreads;  // of a lane
 
@@ -38,28 +39,33 @@ struct Storage<u8> {
 // Chunks of 16 bytes are moved around inside a line by an exclusive or: so neither reads of 32 rows nor writes of either order of
 // lanes find two at one bank.
 FLYDSL_DEVICE u32 chunk_place(u32 row, u32 chunk) {
-  return row * kLineBytes + 16 * (chunk ^ (row >> 1 & 7));
+  return row * kLineBytes + 16 * (chunk ^ (row >> 1 & (kChunksOfLine - 1)));
 }
 
-// 16 bytes at 1-byte alignment.
+// At 1-byte alignment.
+template <int count>
 struct __attribute__((packed, aligned(1))) UnalignedChunk {
-  u32 words[4];
+  u32 words[count];
 };
-FLYDSL_DEVICE u32x4 load_chunk(global_ptr<const char> from) {
-  u32x4 result;
+template <int count>
+FLYDSL_DEVICE vec<u32, count> load_chunk(global_ptr<const char> from) {
+  vec<u32, count> result;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) result[i] = ((global_ptr<const UnalignedChunk>)from)->words[i];
+  for (int i = 0; i < count; ++i)
+    result[i] = ((global_ptr<const UnalignedChunk<count>>)from)->words[i];
   return result;
 }
 
 // One operand's slabs on their way to LDS.
 template <class Stored>
 struct Slabs {
-  static constexpr i32 kElements = 16 / sizeof(Stored);  // of a chunk
-  static constexpr i32 kSlabK = kLineBytes / sizeof(Stored);
+  static constexpr bool kWidens = sizeof(Stored) == 1 && !kGfx950;
+  static constexpr i32 kElements = kWidens ? 8 : 16 / sizeof(Stored);  // of a chunk
+  static constexpr i32 kSlabK = kElements * kChunksOfLine;
   // Registers of a chunk: elements of 16 bits have one each until they are written, so that nothing waits for them
   // before; bytes are put together at once.
-  static constexpr int kRegisters = sizeof(Stored) == 2 ? 8 : 4;
+  static constexpr int kRegisters = sizeof(Stored) == 2 ? 8 : kWidens ? 2 : 4;
+  static constexpr int kWords = kElements * sizeof(Stored) / 4;
 
   global_ptr<const Stored> row_of_chunk[kChunks];
   i64 stride_k;
@@ -101,10 +107,10 @@ struct Slabs {
     }
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
-      const u32x4 words = load_chunk(
+      const auto words = load_chunk<kWords>(
           (global_ptr<const char>)(row_of_chunk[i] + k + static_cast<i32>(chunk(i)) * kElements));
 #pragma unroll
-      for (int word = 0; word < 4; ++word) loaded[i][word] = words[word];
+      for (int word = 0; word < kWords; ++word) loaded[i][word] = words[word];
     }
   }
 
@@ -131,8 +137,8 @@ struct Slabs {
     }
   }
 
-  // What does not exist becomes 0.
-  FLYDSL_DEVICE void write(lds_ptr<char> to) {
+  // What does not exist becomes 0. `format`: of bytes that are widened.
+  FLYDSL_DEVICE void write(lds_ptr<char> to, Format format = Format::wide) {
     thread = computed_here(thread);
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
@@ -143,17 +149,20 @@ struct Slabs {
           words[word] = loaded[i][2 * word] | loaded[i][kRegisters / 4 * word + 1] << 16;
       } else {
 #pragma unroll
-        for (int word = 0; word < 4; ++word) words[word] = loaded[i][word];
+        for (int word = 0; word < 4; ++word) words[word] = word < kWords ? loaded[i][word] : 0;
       }
       const i32 bytes = (left - static_cast<i32>(chunk(i)) * kElements) * i32{sizeof(Stored)};
       if (left < kSlabK) {
 #pragma unroll
-        for (int word = 0; word < 4; ++word) {
+        for (int word = 0; word < kWords; ++word) {
           const i32 there = bytes - 4 * word;  // bytes of this word that exist
           const u32 mask = there >= 4 ? ~0u : there <= 0 ? 0u : (1u << 8 * there) - 1;
           words[word] &= mask;
         }
       }
+      if constexpr (kWidens)
+        words = format == Format::e4m3 ? widened8<bf16, Format::e4m3>(words)
+                                       : widened8<bf16, Format::e5m2>(words);
       write_b128(to + chunk_place(row(i), chunk(i)), words);
     }
   }
@@ -183,7 +192,7 @@ FLYDSL_DEVICE f32x16 product(u32x4 a, u32x4 b, f32x16 sum) {
   }
 }
 
-// All 128 bytes of K, of rows row_a .. of A and row_b .. of B.
+// A whole line of K, of rows row_a .. of A and row_b .. of B.
 template <class Operand>
 FLYDSL_DEVICE void multiply_slab(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a, u32 row_b,
                                  u32 lane, Sums &sums) {
@@ -203,6 +212,7 @@ FLYDSL_DEVICE void multiply_slab(lds_ptr<const char> a, lds_ptr<const char> b, u
   }
 }
 
+#if FLYDSL_GFX950
 // The same of bytes, 64 of K an instruction; formats 0 e4m3, 1 e5m2. Scales that are 0 make it the form without scales.
 template <int format_a, int format_b>
 FLYDSL_DEVICE void multiply_bytes(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
@@ -230,5 +240,6 @@ FLYDSL_DEVICE void multiply_bytes(lds_ptr<const char> a, lds_ptr<const char> b, 
             format_a, 0, 0, 0, 0);
   }
 }
+#endif
 
 }  // namespace flydsl::kernels::gemm

@@ -5,6 +5,7 @@
 #include "common/elements.hip.h"
 #include "common/float8.hip.h"
 #include "common/memory.hip.h"
+#include "common/quantise.hip.h"
 
 namespace flydsl::kernels::gemm {
 
@@ -25,13 +26,19 @@ FLYDSL_DEVICE float load_element(global_ptr<const char> from, Dtype dtype) {
 // Two fp32 to bytes in the low half, to nearest even; beyond the largest number that, NaN stays.
 FLYDSL_DEVICE u32 to_float8_pair(float low, float high, Dtype dtype) {
   const float limit = dtype == Dtype::e4m3 ? 448.0f : 57344.0f;
-  const auto clamped = [&](float x) FLYDSL_INLINED {
-    const float inside = __builtin_fminf(__builtin_fmaxf(x, -limit), limit);
-    return x != x ? x : inside;
-  };
+  const auto in_range = [&](float x) FLYDSL_INLINED { return x != x ? x : clamped(x, limit); };
+#if FLYDSL_GFX950
   return 0xffff & (dtype == Dtype::e4m3
-                       ? __builtin_amdgcn_cvt_pk_fp8_f32(clamped(low), clamped(high), 0, false)
-                       : __builtin_amdgcn_cvt_pk_bf8_f32(clamped(low), clamped(high), 0, false));
+                       ? __builtin_amdgcn_cvt_pk_fp8_f32(in_range(low), in_range(high), 0, false)
+                       : __builtin_amdgcn_cvt_pk_bf8_f32(in_range(low), in_range(high), 0, false));
+#else
+  const auto byte = [&](float x) FLYDSL_INLINED {
+    return x != x                 ? kNanByte
+           : dtype == Dtype::e4m3 ? u32{rounded_byte<3, 7>(in_range(x))}
+                                  : u32{rounded_byte<2, 15>(in_range(x))};
+  };
+  return byte(low) | byte(high) << 8;
+#endif
 }
 
 FLYDSL_DEVICE void store_element(global_ptr<char> to, float value, Dtype dtype) {

@@ -4,19 +4,25 @@
 
 #include "grouped_gemm/store_general.hip.h"
 #include "scaled_gemm/slabs.hip.h"
+#if FLYDSL_GFX950
+#include "scaled_gemm/slab_products.hip.h"
+#else
+#include "scaled_gemm/block_products.hip.h"
+#endif
 
 namespace flydsl::kernels::grouped {
 
 constexpr i32 kMxBlock = 32;  // of K, with a scale
 
 // Elements of a slab before `first` and from `end` on become 0.
-FLYDSL_DEVICE void keep_elements(scaled_gemm::Slabs &slabs, i32 first, i32 end) {
+template <class Slabs>
+FLYDSL_DEVICE void keep_elements(Slabs &slabs, i32 first, i32 end) {
 #pragma unroll
   for (u32 i = 0; i < scaled_gemm::kChunks; ++i) {
     // Made anew, not carried round the loop, as masks would be.
-    const i32 chunk = static_cast<i32>(16 * computed_here(slabs.chunk(i)));
+    const i32 chunk = static_cast<i32>(Slabs::kChunkBytes * computed_here(slabs.chunk(i)));
 #pragma unroll
-    for (i32 word = 0; word < 4; ++word) {
+    for (i32 word = 0; word < Slabs::kWords; ++word) {
       const i32 at = chunk + 4 * word;
       const auto bytes_below = [](i32 count) {
         return count <= 0 ? 0u : count >= 4 ? ~0u : (1u << 8 * count) - 1;
@@ -64,12 +70,12 @@ template <int format_a, int format_b>
 FLYDSL_DEVICE void multiply_mx_general(const Tile &tile, lds_ptr<char> lds, u32 thread,
                                        scaled_gemm::Sums &sums) {
   using namespace scaled_gemm;
-  constexpr i32 kSlab = static_cast<i32>(kLineBytes), kBlocks = kSlab / kMxBlock;
+  constexpr i32 kSlab = kSlabK<format_a>, kBlocks = kSlab / kMxBlock;
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
   const u32 row_a = wave / 2 * 64, row_b = wave % 2 * 64;
   const MxGeneralSide side_a = mx_general_a(tile), side_b = mx_general_b(tile);
-  Slabs a(side_a.data, side_a.stride_row, side_a.stride_k, static_cast<u32>(side_a.rows), thread);
-  Slabs b(side_b.data, side_b.stride_row, side_b.stride_k, static_cast<u32>(side_b.rows), thread);
+  Slabs<format_a> a(side_a.data, side_a.stride_row, side_a.stride_k, static_cast<u32>(side_a.rows), thread);
+  Slabs<format_b> b(side_b.data, side_b.stride_row, side_b.stride_k, static_cast<u32>(side_b.rows), thread);
   // The first half of the work-group has A's rows, the other one B's.
   const bool of_a = thread < kRows;
   const MxGeneralSide &scaled = of_a ? side_a : side_b;
@@ -100,22 +106,26 @@ FLYDSL_DEVICE void multiply_mx_general(const Tile &tile, lds_ptr<char> lds, u32 
     const lds_ptr<char> at = lds + stage;
     a.write(at);
     b.write(at + kSlabBytes);
-    *(lds_ptr<u32x2>)(at + 2 * kSlabBytes + 8 * thread) = scales.bytes;
-    // Two stages: who writes one next has passed this barrier once more, and so have all done with reading it.
+    write_scales(at, thread, scales.bytes);
+    // Of two stages: who writes one next has passed this barrier once more, and so have all done with reading it.
     barrier();
     k += kSlab;
     left -= kSlab;
     if (left > 0) load();
     multiply_slab<format_a, format_b>(at, row_a, row_b, lane, sums);
     if (left <= 0) break;
-    stage ^= kStageBytes;
+    if constexpr (kStages == 1)
+      barrier();
+    else
+      stage ^= kStageBytes;
   }
   barrier();
+  add_nan_scales(lds, thread, scales.any_nan, row_a, row_b, lane, sums);
 }
 
 template <int format_a, int format_b>
 FLYDSL_DEVICE void grouped_gemm_mx_general(const flydsl_aot_grouped_gemm_kernarg &) {
-  FLYDSL_SHARED static char memory[2 * scaled_gemm::kStageBytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char memory[scaled_gemm::kStages * scaled_gemm::kStageBytes] __attribute__((aligned(16)));
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
   for (Tiles<scaled_gemm::kRows, scaled_gemm::kRows> tiles(lane); tiles.more();) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/arguments.hip.h"
+#include "common/isa.hip.h"
 #include "common/memory.hip.h"
 #include "common/philox.hip.h"
 #include "common/quantise.hip.h"
@@ -55,12 +56,21 @@ FLYDSL_DEVICE float rounded_by_chance(float value, u32 random, const Format &for
 
 // To the nearest even, none beyond the largest number.
 FLYDSL_DEVICE u32 four_bytes(const float *values, Mx dtype) {
+#if FLYDSL_GFX950
   if (dtype == Mx::e4m3) {
     const u32 low = __builtin_amdgcn_cvt_pk_fp8_f32(values[0], values[1], 0, false);
     return __builtin_amdgcn_cvt_pk_fp8_f32(values[2], values[3], low, true);
   }
   const u32 low = __builtin_amdgcn_cvt_pk_bf8_f32(values[0], values[1], 0, false);
   return __builtin_amdgcn_cvt_pk_bf8_f32(values[2], values[3], low, true);
+#else
+  u32 bytes = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    bytes |= u32{dtype == Mx::e4m3 ? rounded_byte<3, 7>(values[i]) : rounded_byte<2, 15>(values[i])}
+             << 8 * i;
+  return bytes;
+#endif
 }
 // (Chained, conversions of the hardware to parts of a register would need a wait state between them that clang 22 does not put there.)
 FLYDSL_DEVICE u32 eight_nibbles(const float (&values)[8]) {

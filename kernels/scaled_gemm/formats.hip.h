@@ -6,7 +6,7 @@
 //   C, D: column l % 32, row 8 (i / 4) + 4 (l / 32) + i % 4, i < 16
 #pragma once
 
-#include "common/vectors.hip.h"
+#include "common/float8.hip.h"
 
 namespace flydsl::kernels::scaled_gemm {
 
@@ -15,6 +15,13 @@ constexpr int kE4m3 = 0, kE5m2 = 1, kE2m1 = 4;
 
 constexpr bool is_packed(int format) {
   return format == kE2m1;  // two elements a byte
+}
+
+#if FLYDSL_GFX950
+// A chunk of 16 bytes as it lies in LDS.
+template <int format>
+FLYDSL_DEVICE u32x4 in_lds(u32x4 chunk) {
+  return chunk;
 }
 
 struct Fragment {
@@ -41,5 +48,33 @@ FLYDSL_DEVICE f32x4 scaled_product16(const Fragment &a, const Fragment &b, u32 s
       bits_as<operand>(a), bits_as<operand>(b), sum, format_a, format_b, byte_a,
       static_cast<int>(scale_a), byte_b, static_cast<int>(scale_b));
 }
+
+#else
+// Eight values of e2m1 as bf16, in the order 0 2 4 6 1 3 5 7: looked up in a table of their bytes.
+FLYDSL_DEVICE u32x4 widened_e2m1(u32 codes) {
+  u32x4 result;
+#pragma unroll
+  for (u32 odd = 0; odd < 2; ++odd) {
+    const u32 four = codes >> 4 * odd, places = four & 0x07070707;
+    const u32 low = __builtin_amdgcn_perm(0xc0804000, 0xc0800000, places);
+    const u32 high =
+        __builtin_amdgcn_perm(0x40404040, 0x3f3f3f00, places) | (four & 0x08080808) << 4;
+    result[2 * odd] = __builtin_amdgcn_perm(high, low, 0x05010400);
+    result[2 * odd + 1] = __builtin_amdgcn_perm(high, low, 0x07030602);
+  }
+  return result;
+}
+
+// A chunk of 8 elements as it lies in LDS: as bf16, which has all their values as normal numbers.
+template <int format>
+FLYDSL_DEVICE u32x4 in_lds(vec<u32, is_packed(format) ? 1 : 2> chunk) {
+  if constexpr (is_packed(format)) {
+    return widened_e2m1(chunk[0]);
+  } else {
+    constexpr Format kFormat = format == kE4m3 ? Format::e4m3 : Format::e5m2;
+    return widened8<bf16, kFormat>(u32x4{chunk[0], chunk[1], 0, 0});
+  }
+}
+#endif
 
 }  // namespace flydsl::kernels::scaled_gemm

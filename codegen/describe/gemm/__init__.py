@@ -3,6 +3,7 @@
 A new family of fast instances is one more file with its key from keys.py, its name in _FAMILIES, and its code in kernels/gemm/.
 """
 
+from ..architectures import MATRIX
 from ..model import Operator, Table
 from ..rows import WMMA_ARCHITECTURES
 from . import few_rows, general, portable, tiles
@@ -10,14 +11,16 @@ from .arguments import ARGUMENTS
 from .keys import K_GRANULE, KEY_FIELDS
 
 _FAMILIES = (tiles, few_rows, general)
+_FAMILIES_BEFORE_GFX950 = (few_rows, general)
 
 
 def _instances(arch):
     if arch in WMMA_ARCHITECTURES:
         return portable.instances(arch)
-    if arch != "gfx950":  # 32x32x16 and 32x32x64 matrix instructions
+    if arch not in MATRIX:
         return ()
-    return tuple(instance for family in _FAMILIES for instance in family.instances())
+    families = _FAMILIES if arch == "gfx950" else _FAMILIES_BEFORE_GFX950
+    return tuple(instance for family in families for instance in family.instances())
 
 
 def _fast_tiles():
