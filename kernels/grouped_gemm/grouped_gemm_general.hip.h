@@ -99,10 +99,12 @@ template <class Element>
 FLYDSL_DEVICE void grouped_gemm_general(flydsl_aot_grouped_gemm_kernarg) {
   FLYDSL_SHARED static char memory[2 * kOperandBytes] __attribute__((aligned(16)));
   const lds_ptr<char> lds_a = (lds_ptr<char>)memory, lds_b = lds_a + kOperandBytes;
-  const u32 thread = __builtin_amdgcn_workitem_id_x();
-  const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
-  for (Tiles<kGeneralTile, kGeneralTile> tiles(lane); tiles.more();) {
+  u32 thread = __builtin_amdgcn_workitem_id_x();
+  const u32 wave = uniform(thread / kWaveLanes);
+  for (Tiles<kGeneralTile, kGeneralTile> tiles(thread % kWaveLanes); tiles.more();) {
     const Tile tile = tiles.next();
+    thread = computed_here(thread);  // what follows from it is not kept from tile to tile
+    const u32 lane = thread % kWaveLanes;
     const Arguments args = fresh_arguments();
     Carrier a(args->a, args->a_stride_m, args->a_stride_k,
               tile.group * args->a_stride_g + tile.m * args->a_stride_m + tile.k * args->a_stride_k,

@@ -235,7 +235,7 @@ Outcome verify_gemm_case(flydsl_aot_handle *handle, const GemmSpec &spec) {
   const GemmResult result = call_gemm(handle, spec, numbers);
   outcome.device_failed = result.device_failed;
   if (!call_is_to_be_judged(spec.expect, result, &outcome.fault)) return outcome;
-  if (!ran_wanted_kernel(handle, "gemm", spec.kernel, result, &outcome.fault)) return outcome;
+  if (!ran_wanted_kernel(handle, spec.kernel, result, &outcome.fault)) return outcome;
   Judge judge(spec, numbers, result);
   judge.judge();
   outcome.numbers = judge.numbers() + "  " + result.kernel;

@@ -135,7 +135,7 @@ Outcome verify_grouped_gemm_case(flydsl_aot_handle *handle, const GroupedGemmSpe
   const GroupedGemmResult result = call_grouped_gemm(handle, spec, numbers);
   outcome.device_failed = result.device_failed;
   if (!call_is_to_be_judged(spec.expect, result, &outcome.fault)) return outcome;
-  if (!ran_wanted_kernel(handle, "grouped_gemm", spec.kernel, result, &outcome.fault)) return outcome;
+  if (!ran_wanted_kernel(handle, spec.kernel, result, &outcome.fault)) return outcome;
   std::string figures;
   outcome.fault = judge_grouped_gemm(spec, numbers, result.d, &figures);
   outcome.numbers = figures + " " + result.kernel;

@@ -153,7 +153,7 @@ Outcome verify_scaled_gemm_case(flydsl_aot_handle *handle, const ScaledGemmSpec 
   const ScaledGemmResult result = call_scaled_gemm(handle, spec, numbers);
   outcome.device_failed = result.device_failed;
   if (!call_is_to_be_judged(spec.expect, result, &outcome.fault)) return outcome;
-  if (!ran_wanted_kernel(handle, "scaled_gemm", spec.kernel, result, &outcome.fault)) return outcome;
+  if (!ran_wanted_kernel(handle, spec.kernel, result, &outcome.fault)) return outcome;
   outcome.fault = fault_of(spec, numbers, result, &outcome.numbers);
   outcome.numbers += " " + result.kernel;
   for (int64_t n = 1; n < spec.repeat && outcome.fault.empty(); ++n) {
