@@ -18,7 +18,7 @@ INCLUDES = [
     ("kernels/common/", ["common/"]),
     ("kernels/mx_quantise/", ["mx_quantise/", "common/", "flydsl_aot_generated/"]),
     ("kernels/scaled_gemm/", ["scaled_gemm/", "common/", "flydsl_aot_generated/"]),
-    ("kernels/grouped_gemm/", ["grouped_gemm/", "scaled_gemm/few_rows_loop.hip.h", "scaled_gemm/mx_loop.hip.h", "scaled_gemm/slabs.hip.h",
+    ("kernels/grouped_gemm/", ["grouped_gemm/", "scaled_gemm/few_rows_loop.hip.h", "scaled_gemm/mx_loop.hip.h", "scaled_gemm/slab_products.hip.h",
                                "common/", "flydsl_aot_generated/"]),
     ("kernels/attention_decode/", ["attention_decode/", "attention_forward/exact.hip.h", "attention_forward/softmax.hip.h",
                                    "common/", "flydsl_aot_generated/"]),

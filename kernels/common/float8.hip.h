@@ -67,8 +67,7 @@ template <class Element, Format format>
 FLYDSL_DEVICE u32x4 widened8(u32x4 bytes) {
   u32x4 result;
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    result[i] = widened_pair<Element, format>(bytes[i / 2], i % 2 != 0);
+  for (int i = 0; i < 4; ++i) result[i] = widened_pair<Element, format>(bytes[i / 2], i % 2 != 0);
   return result;
 }
 

@@ -15,8 +15,8 @@ FLYDSL_DEVICE Format format_of(u32 formats, u32 bit) {
   return (formats >> bit & 1) != 0 ? Format::e5m2 : Format::e4m3;
 }
 
-FLYDSL_DEVICE void multiply_8bit(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a,
-                                 u32 row_b, u32 lane, u32 formats, Sums &sums) {
+FLYDSL_DEVICE void multiply_8bit(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a, u32 row_b,
+                                 u32 lane, u32 formats, Sums &sums) {
 #if !FLYDSL_GFX950
   static_cast<void>(formats);
   multiply_slab<bf16>(a, b, row_a, row_b, lane, sums);

@@ -13,7 +13,8 @@ namespace flydsl::kernels::gemm {
 
 constexpr u32 kThreads = 256;
 constexpr u32 kRows = 128;
-constexpr u32 kLineBytes = kGfx950 ? 128 : 64, kChunksOfLine = kLineBytes / 16;  // two stages, two work-groups
+constexpr u32 kLineBytes = kGfx950 ? 128 : 64,
+              kChunksOfLine = kLineBytes / 16;  // two stages, two work-groups
 constexpr u32 kSlabBytes = kRows * kLineBytes;
 constexpr int kChunks = kSlabBytes / 16 / kThreads;  // of a lane
 

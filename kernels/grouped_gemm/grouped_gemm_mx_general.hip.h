@@ -3,12 +3,7 @@
 #pragma once
 
 #include "grouped_gemm/store_general.hip.h"
-#include "scaled_gemm/slabs.hip.h"
-#if FLYDSL_GFX950
 #include "scaled_gemm/slab_products.hip.h"
-#else
-#include "scaled_gemm/block_products.hip.h"
-#endif
 
 namespace flydsl::kernels::grouped {
 
@@ -74,8 +69,10 @@ FLYDSL_DEVICE void multiply_mx_general(const Tile &tile, lds_ptr<char> lds, u32 
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
   const u32 row_a = wave / 2 * 64, row_b = wave % 2 * 64;
   const MxGeneralSide side_a = mx_general_a(tile), side_b = mx_general_b(tile);
-  Slabs<format_a> a(side_a.data, side_a.stride_row, side_a.stride_k, static_cast<u32>(side_a.rows), thread);
-  Slabs<format_b> b(side_b.data, side_b.stride_row, side_b.stride_k, static_cast<u32>(side_b.rows), thread);
+  Slabs<format_a> a(side_a.data, side_a.stride_row, side_a.stride_k, static_cast<u32>(side_a.rows),
+                    thread);
+  Slabs<format_b> b(side_b.data, side_b.stride_row, side_b.stride_k, static_cast<u32>(side_b.rows),
+                    thread);
   // The first half of the work-group has A's rows, the other one B's.
   const bool of_a = thread < kRows;
   const MxGeneralSide &scaled = of_a ? side_a : side_b;
@@ -125,7 +122,8 @@ FLYDSL_DEVICE void multiply_mx_general(const Tile &tile, lds_ptr<char> lds, u32 
 
 template <int format_a, int format_b>
 FLYDSL_DEVICE void grouped_gemm_mx_general(const flydsl_aot_grouped_gemm_kernarg &) {
-  FLYDSL_SHARED static char memory[scaled_gemm::kStages * scaled_gemm::kStageBytes] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char memory[scaled_gemm::kStages * scaled_gemm::kStageBytes]
+      __attribute__((aligned(16)));
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
   for (Tiles<scaled_gemm::kRows, scaled_gemm::kRows> tiles(lane); tiles.more();) {

@@ -57,8 +57,8 @@ FLYDSL_DEVICE u32x4 widened_e2m1(u32 codes) {
   for (u32 odd = 0; odd < 2; ++odd) {
     const u32 four = codes >> 4 * odd, places = four & 0x07070707;
     const u32 low = __builtin_amdgcn_perm(0xc0804000, 0xc0800000, places);
-    const u32 high =
-        __builtin_amdgcn_perm(0x40404040, 0x3f3f3f00, places) | (four & 0x08080808) << 4;
+    const u32 high = __builtin_amdgcn_perm(0x40404040, 0x3f3f3f00, places) | (four & 0x08080808)
+                                                                                 << 4;
     result[2 * odd] = __builtin_amdgcn_perm(high, low, 0x05010400);
     result[2 * odd + 1] = __builtin_amdgcn_perm(high, low, 0x07030602);
   }

@@ -4,12 +4,7 @@
 
 #include "common/lds.hip.h"
 #include "scaled_gemm/output.hip.h"
-#include "scaled_gemm/slabs.hip.h"
-#if FLYDSL_GFX950
 #include "scaled_gemm/slab_products.hip.h"
-#else
-#include "scaled_gemm/block_products.hip.h"
-#endif
 
 namespace flydsl::kernels {
 namespace scaled_gemm {
@@ -88,11 +83,11 @@ FLYDSL_DEVICE void scaled_gemm_general(const flydsl_aot_scaled_gemm_kernarg &ker
     constexpr i32 kBlock = kBlockBytes<format_a>, kSlab = kSlabK<format_a>;
     i32 left = args->k / 32 * kBlock;
     Slabs<format_a> a((global_ptr<const char>)args->a + tile.batch * args->a_stride_b +
-                first_row * args->a_stride_m,
-            args->a_stride_m, args->a_stride_k, m - first_row, thread);
+                          first_row * args->a_stride_m,
+                      args->a_stride_m, args->a_stride_k, m - first_row, thread);
     Slabs<format_b> b((global_ptr<const char>)args->b + tile.batch * args->b_stride_b +
-                first_column * args->b_stride_n,
-            args->b_stride_n, args->b_stride_k, n - first_column, thread);
+                          first_column * args->b_stride_n,
+                      args->b_stride_n, args->b_stride_k, n - first_column, thread);
     // The first half of the work-group has A's rows, the other one B's.
     const bool of_a = thread < kRows;
     const u32 wanted = thread % kRows + (of_a ? first_row : first_column);

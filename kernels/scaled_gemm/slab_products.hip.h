@@ -1,7 +1,11 @@
-// Products of a slab by gfx950's matrix instructions, which take scales.
+// Products of a slab: here by gfx950's matrix instructions, which take scales.
 #pragma once
 
 #include "scaled_gemm/slabs.hip.h"
+
+#if !FLYDSL_GFX950
+#include "scaled_gemm/block_products.hip.h"
+#else
 
 namespace flydsl::kernels::scaled_gemm {
 
@@ -58,3 +62,5 @@ FLYDSL_DEVICE void multiply_slab(lds_ptr<const char> stage, u32 row_a, u32 row_b
 FLYDSL_DEVICE void add_nan_scales(lds_ptr<char>, u32, bool, u32, u32, u32, Sums &) {}
 
 }  // namespace flydsl::kernels::scaled_gemm
+
+#endif

@@ -14,7 +14,7 @@ constexpr u32 kLineBytes = kGfx950 ? 128 : 64, kChunksOfLine = kLineBytes / 16; 
 constexpr u32 kSlabBytes = kRows * kLineBytes;
 constexpr u32 kScaleBytes = kGfx950 ? kRows * 8 : kRows;  // room for 8 blocks a row
 constexpr u32 kStageBytes = 2 * (kSlabBytes + kScaleBytes);
-constexpr u32 kStages = kGfx950 ? 2 : 1;  // two would leave room for one work-group only
+constexpr u32 kStages = kGfx950 ? 2 : 1;             // two would leave room for one work-group only
 constexpr int kChunks = kSlabBytes / 16 / kThreads;  // of a lane
 
 // Bytes of K of a slab's row in memory, and of a block of 32.

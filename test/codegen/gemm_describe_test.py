@@ -42,8 +42,13 @@ class Gemm(unittest.TestCase):
         self.assertEqual({row[:4] for row in rows}, fast)
         self.assertTrue(all(row[2] in LAYOUTS.values() for row in rows))
 
-    def test_no_kernel_for_other_architectures(self):
-        self.assertEqual(gemm.OPERATOR.instances("gfx942"), ())
+    def test_general_kernels_of_older_architectures(self):
+        for arch in ("gfx90a", "gfx942"):
+            names = {instance.name for instance in gemm.OPERATOR.instances(arch)}
+            self.assertLess(names, {instance.name for instance in self.instances})
+            self.assertLessEqual({i.name for i in self.instances if not fields_of(i)["tile"]}, names)
+            self.assertFalse(any(i.hides_accumulators for i in gemm.OPERATOR.instances(arch)))
+        self.assertEqual(gemm.OPERATOR.instances("gfx906"), ())
 
 
 if __name__ == "__main__":

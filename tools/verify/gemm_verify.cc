@@ -79,8 +79,8 @@ GemmResult call_gemm(flydsl_aot_handle *handle, const GemmSpec &spec, const Gemm
   DeviceTensor *sums[std::size(kGemmSums)];
   for (size_t kind = 0; kind < std::size(kGemmSums); ++kind) {
     const bool of_rows = kGemmSums[kind].of_rows;
-    sums[kind] = call.output(kGemmSums[kind].name, spec.sums[kind],
-                             {of_rows ? spec.m : spec.n}, of_rows ? "bm" : "bn");
+    sums[kind] = call.output(kGemmSums[kind].name, spec.sums[kind], {of_rows ? spec.m : spec.n},
+                             of_rows ? "bm" : "bn");
     *members[kind] = view(sums[kind]);
   }
   params.d = view(d);
@@ -245,8 +245,7 @@ Outcome verify_gemm_case(flydsl_aot_handle *handle, const GemmSpec &spec) {
     bool same = again.d.bits == result.d.bits && again.aux.bits == result.aux.bits;
     for (size_t kind = 0; kind < std::size(kGemmSums); ++kind)
       same &= again.sums[kind].bits == result.sums[kind].bits;
-    if (!same)
-      outcome.fault = "call " + std::to_string(n + 1) + " gave other bits than the first";
+    if (!same) outcome.fault = "call " + std::to_string(n + 1) + " gave other bits than the first";
   }
   return outcome;
 }
