@@ -71,14 +71,15 @@ struct Plan {
 Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan);
 
 // A model of the time that tiles of this size take, in clocks, with the best number of parts of K: of all tiles, or of those that
-// are left when every compute unit has had equally many. For comparison only. `go_on`: work-groups have one tile after the other.
+// are left when every compute unit has had equally many. For comparison only. `groups`: of a compute unit, that have one tile after the
+// other; 0: one tile each.
 struct Cost {
   double clocks;
   double work;  // the same without memory
   int64_t splits;
   int64_t whole_tiles;
 };
-Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, bool go_on);
+Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, int64_t groups);
 
 Kernarg kernarg_of(const Problem &problem, const Plan &plan);
 Status set_sum(const Sum &sum, const archive::Entry &entry, Kernarg *kernarg, LinearTiles *grid);

@@ -1,7 +1,7 @@
 // A checked gemm problem as the kernels see it and as what selection looks up (codegen/describe/gemm).
 #include <algorithm>
-#include <functional>
 #include <array>
+#include <functional>
 #include <initializer_list>
 #include <tuple>
 
@@ -18,16 +18,16 @@ namespace {
 constexpr uint32_t kComputeUnitsWithoutDevice = 256;
 
 constexpr uint64_t kSecondPass = 1, kSums = 2;  // PASSES of codegen/describe/gemm/keys.py
-constexpr uint32_t kAnyTile = ~uint32_t{0};  // in the key of tuning rows: all ones
+constexpr uint32_t kAnyTile = ~uint32_t{0};     // in the key of tuning rows: all ones
 
 struct FastTile {
   flydsl_aot_dtype a_dtype, b_dtype;
   uint32_t layout, number;
   int64_t rows, columns;
-  bool goes_on;  // a work-group has one after the other
+  int64_t groups;  // of a compute unit, that have one tile after the other; 0: one tile each
 };
-#define FLYDSL_AOT_TILE(a_dtype, b_dtype, layout, number, rows, columns, goes_on) \
-  FastTile{a_dtype, b_dtype, layout, number, rows, columns, goes_on},
+#define FLYDSL_AOT_TILE(a_dtype, b_dtype, layout, number, rows, columns, groups) \
+  FastTile{a_dtype, b_dtype, layout, number, rows, columns, groups},
 // The last one stands for the end, so that there is at least one.
 constexpr FastTile kFastTiles[] = {FLYDSL_AOT_GEMM_FAST_TILES(FLYDSL_AOT_TILE) FastTile{}};
 #undef FLYDSL_AOT_TILE
@@ -110,12 +110,13 @@ void set_keys(Problem *problem) {
     for (const FastTile &tile : kFastTiles) {
       if (tile.rows == 0 || tile.a_dtype != a || tile.b_dtype != b || tile.layout != layout)
         continue;
-      const Cost cost = cost_of(*problem, tile.rows, tile.columns, tile.goes_on);
+      const Cost cost = cost_of(*problem, tile.rows, tile.columns, tile.groups);
       choices[count++] = {cost.clocks, cost.work, (problem->m + tile.rows - 1) / tile.rows,
                           tile.rows * tile.columns, key_of(a, b, tile.number, layout)};
     }
   }
-  insertion_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count), std::less<>());
+  insertion_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(count),
+                 std::less<>());
   count = std::min(count, select::kMaxKeys - 1);
   const bool bytes = is_8bit(a);
   const uint64_t general = key_of(bytes ? FLYDSL_AOT_E4M3 : a, bytes ? FLYDSL_AOT_E4M3 : b, 0, 0);

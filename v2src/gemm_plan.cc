@@ -30,34 +30,44 @@ double share_of_tile(int64_t rows, int64_t columns) {
 bool few_rows(int64_t tile_columns) {
   return tile_columns < 64;
 }
-// How many of the others share one.
-int64_t groups_of_unit(int64_t tile_rows, int64_t tile_columns) {
-  return tile_rows * tile_columns <= 128 * 128 ? 2 : 1;
-}
-// So much longer than half of two takes one of those alone.
+// So much longer than half of two takes one tile of 128 x 128, of which two work-groups can share a compute unit.
 constexpr double kAlone = 1.4;
-constexpr double kLeastRounds = 1.25;  // of few rows: with fewer work-groups than that too little is under way
+// The same of instances that have a compute unit for themselves: copies are under way, LDS reads are not hidden.
+constexpr double kFarAhead = 1.35;
+constexpr double kLeastRounds =
+    1.25;  // of few rows: with fewer work-groups than that too little is under way
 constexpr double kCacheBytes = 64;     // a compute unit and clock, out of its XCD's cache
 constexpr double kMemoryBytes = 2300;  // all of them: 70 % of 8 TB/s
-constexpr double kTileClocks = 4000;   // start and end of a tile
-constexpr double kFirstTile = 14000;   // of the first one: cold code, and nothing under way
+constexpr double kCachedBytes = 250e6, kFromCache = 1.4;  // operands that fit in the 256 MB cache
+constexpr double kTileClocks = 4000;                      // start and end of a tile
+constexpr double kFirstTile = 14000;  // of the first one: cold code, and nothing under way
 constexpr double kFewRows = 4000, kFewTile = 2000;  // the same of instances for few rows
-constexpr double kShareOfFew = 0.8;    // of kCacheBytes, that those get
-constexpr double kPassClocks = 6000;   // of a second kernel
+constexpr double kShareOfFew = 0.8;                 // of kCacheBytes, that those get
+constexpr double kPassClocks = 11000;               // of a second kernel
 
 // Tiles of one size, of which `whole` are not in parts and the others in `splits` parts of K each.
 struct Shares {
-  int64_t rows, columns, tiles, whole, splits;
+  int64_t rows, columns, groups, tiles, whole, splits;
 };
+
+// Work-groups that share a compute unit.
+int64_t groups_of_unit(const Shares &of) {
+  return of.rows * of.columns <= 128 * 128 && of.groups != 1 ? 2 : 1;
+}
+// Whether slabs are copied far ahead (codegen/describe/gemm/tiles.py).
+bool copies_far_ahead(const Shares &of) {
+  return of.rows * of.columns <= 128 * 128 && of.groups == 1;
+}
 
 // Rounds of work-groups that have one of `items` each, in the time of one that has a compute unit for itself.
 double rounds_of(const Shares &of, int64_t items, int64_t units) {
   if (items == 0) return 0;
-  const int64_t groups = groups_of_unit(of.rows, of.columns);
   if (few_rows(of.columns))
     return std::max(kLeastRounds, static_cast<double>(items) / static_cast<double>(units));
-  if (items <= units) return groups > 1 ? kAlone : 1.0;
-  return static_cast<double>(divided_up(items, units * groups) * groups);
+  const int64_t groups = groups_of_unit(of);
+  if (items <= units && groups > 1) return kAlone;
+  return static_cast<double>(divided_up(items, units * groups) * groups) *
+         (copies_far_ahead(of) ? kFarAhead : 1.0);
 }
 
 uint64_t bytes_of_sums(const Problem &problem, const Shares &of) {
@@ -74,21 +84,25 @@ Cost clocks_of(const Problem &problem, const Shares &of) {
   const int64_t items = (of.tiles - of.whole) * of.splits;
   const bool few = few_rows(of.columns);
   const int64_t units = problem.compute_units;
-  const double clocks_of_k =
-      std::max(area / products_a_clock(problem.a.tensor->dtype) / share_of_tile(of.rows, of.columns),
-               static_cast<double>(of.rows + of.columns) * bytes / kCacheBytes);
+  const double clocks_of_k = std::max(
+      area / products_a_clock(problem.a.tensor->dtype) / share_of_tile(of.rows, of.columns),
+      static_cast<double>(of.rows + of.columns) * bytes / kCacheBytes);
   const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double batches = static_cast<double>(problem.batches);
-  const double memory = batches * (m + n) * k * bytes / kMemoryBytes *
-                        // fewer compute units than all cannot ask for so much
-                        std::max(1.0, static_cast<double>(units) /
-                                          static_cast<double>(of.whole + items) / 2);
+  const double read = batches * (m + n) * k * bytes;
+  const double memory =
+      read / kMemoryBytes / (read < kCachedBytes ? kFromCache : 1.0) *
+      // fewer compute units than all cannot ask for so much
+      std::max(1.0, static_cast<double>(units) / static_cast<double>(of.whole + items) / 2);
   const double around = few ? kFewTile : kTileClocks;
   const double work = (rounds_of(of, of.whole, units) * (k * clocks_of_k + around) +
                        rounds_of(of, items, units) * (part * clocks_of_k + around)) /
                       (few ? kShareOfFew : 1.0);
-  // With few work-groups on a compute unit neither hides the other completely.
-  double clocks = few ? std::max(work, memory) + kFewRows : std::hypot(work, memory) + kFirstTile;
+  // With few work-groups on a compute unit neither hides the other completely, unless slabs are copied far ahead.
+  double clocks = few ? std::max(work, memory) + kFewRows
+                  : copies_far_ahead(of)
+                      ? std::sqrt(std::hypot(work * work, memory * memory)) + kFirstTile
+                      : std::hypot(work, memory) + kFirstTile;
   if (of.splits > 1)
     clocks += kPassClocks + static_cast<double>(bytes_of_sums(problem, of)) / kMemoryBytes;
   return {clocks, work, of.splits, of.whole};
@@ -101,9 +115,10 @@ bool divides(const Problem &problem, int64_t splits) {
 
 }  // namespace
 
-Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, bool go_on) {
-  Shares of{tile_rows, tile_columns, 0, 0, 1};
-  of.tiles = divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) * problem.batches;
+Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, int64_t groups) {
+  Shares of{tile_rows, tile_columns, groups, 0, 0, 1};
+  of.tiles =
+      divided_up(problem.m, tile_rows) * divided_up(problem.n, tile_columns) * problem.batches;
   Cost best = clocks_of(problem, of);
   const auto try_parts = [&] {
     for (of.splits = 2; of.splits <= std::min(kMostParts, problem.k / kLeastPart); ++of.splits) {
@@ -114,9 +129,9 @@ Cost cost_of(const Problem &problem, int64_t tile_rows, int64_t tile_columns, bo
     }
   };
   if (of.tiles < int64_t{problem.compute_units} * 2) try_parts();
-  const int64_t round = int64_t{problem.compute_units} * groups_of_unit(tile_rows, tile_columns);
+  const int64_t round = int64_t{problem.compute_units} * groups_of_unit(of);
   of.whole = of.tiles / round * round;
-  if (go_on && of.whole > 0 && of.whole < of.tiles) try_parts();
+  if (groups > 0 && of.whole > 0 && of.whole < of.tiles) try_parts();
   return best;
 }
 
@@ -126,14 +141,15 @@ Status plan_of(const Problem &problem, const archive::Entry &entry, Plan *plan) 
   plan->tile_rows = entry.tile[0];
   plan->tile_columns = entry.tile[1];
   const int64_t tiles = plan->row_tiles * plan->column_tiles * problem.batches;
-  const Cost cost = cost_of(problem, plan->tile_rows, plan->tile_columns, entry.tile[2] != 0);
+  const Cost cost = cost_of(problem, plan->tile_rows, plan->tile_columns, entry.tile[2]);
   plan->splits = cost.splits;
   plan->split_k = part_of_k(problem.k, plan->splits, kGranule);
   plan->whole_tiles = cost.whole_tiles;
   plan->part_tiles = cost.whole_tiles == 0 ? 0 : tiles - cost.whole_tiles;
   plan->items = cost.whole_tiles + (tiles - cost.whole_tiles) * cost.splits;
   plan->workspace_bytes = bytes_of_sums(
-      problem, {plan->tile_rows, plan->tile_columns, tiles, cost.whole_tiles, cost.splits});
+      problem,
+      {plan->tile_rows, plan->tile_columns, entry.tile[2], tiles, cost.whole_tiles, cost.splits});
   if (plan->splits == 1)
     plan->second_pass_blocks = 0;
   else if (plan->whole_tiles == 0)

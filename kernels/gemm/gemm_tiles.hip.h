@@ -108,9 +108,10 @@ FLYDSL_DEVICE void store_sums_of_tile(const Destination &to, Loop &loop) {
 }  // namespace gemm
 
 template <class ElementA, class ElementB, gemm::Order a_order, gemm::Order b_order, int tile_rows,
-          int tile_columns>
+          int tile_columns, int equal_stages = 0>
 FLYDSL_DEVICE void gemm_tiles(const flydsl_aot_gemm_kernarg &) {
-  using Loop = matmul::MainLoop<ElementA, ElementB, a_order, b_order, tile_rows, tile_columns>;
+  using Loop =
+      matmul::MainLoop<ElementA, ElementB, a_order, b_order, tile_rows, tile_columns, equal_stages>;
   using Rows = matmul::SumRows<tile_rows, tile_columns>;
   using Work = gemm::Work<Loop::kBytes, a_order, b_order, tile_rows, tile_columns>;
   u32 number = __builtin_amdgcn_workgroup_id_x();

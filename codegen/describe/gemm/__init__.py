@@ -24,12 +24,12 @@ def _instances(arch):
 
 
 def _fast_tiles():
-    """(a_dtype, b_dtype, layout, tile, rows, columns, whether work-groups have one after the other) of fast instances."""
+    """(a_dtype, b_dtype, layout, tile, rows, columns, work-groups a compute unit that have one after the other, or 0) of fast instances."""
     rows = set()
     for instance in _instances("gfx950"):
         key, (tile_rows, tile_columns, groups) = dict(instance.key), instance.tile
         if key.get("tile", 0) != 0:
-            rows.add((key["a_dtype"], key["b_dtype"], key["layout"], key["tile"], tile_rows, tile_columns, int(groups > 0)))
+            rows.add((key["a_dtype"], key["b_dtype"], key["layout"], key["tile"], tile_rows, tile_columns, groups))
     return tuple(sorted(rows))
 
 
@@ -43,7 +43,7 @@ OPERATOR = Operator(
     tables=(
         Table(
             "fast_tiles",
-            "X(a_dtype, b_dtype, layout, tile, rows, columns, goes_on) of each functional key that has fast instances.",
+            "X(a_dtype, b_dtype, layout, tile, rows, columns, groups) of each functional key that has fast instances.",
             _fast_tiles(),
         ),
         Table("k_granule", "X(K): parts of K are multiples.", ((K_GRANULE,),)),

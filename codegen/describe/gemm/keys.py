@@ -32,6 +32,7 @@ TILES = {
     "m16n16": (7, 16, 16),
     "m32n32": (8, 32, 32),
     "m64n32": (9, 64, 32),
+    "m128n128_alone": (10, 128, 128),
 }
 # Products; adds the parts of K and makes D of the sums; sums of rows or columns.
 PASSES = {"products": 0, "second_pass": 1, "sums": 2}

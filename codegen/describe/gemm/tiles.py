@@ -5,9 +5,10 @@ from .keys import LAYOUTS, SIZES, TILES, key
 
 _ELEMENTS = {"bf16": "bf16", "fp16": "fp16", "e4m3": "matmul::e4m3", "e5m2": "matmul::e5m2"}
 _ORDERS = {"k": "gemm::Order::k", "r": "gemm::Order::rows"}
-# tile -> waves a SIMD. A wave of 256 x 256 needs all registers.
-_TILES = {"m256n256": 1, "m256n128": 1, "m128n128": 2}
-_LAYOUTS = {"m256n256": tuple(LAYOUTS), "m256n128": ("kk",), "m128n128": ("kk", "kr")}
+# tile -> waves a SIMD. A wave of 256 x 256 needs all registers; one of m128n128_alone has the compute unit's LDS, of which it copies _STAGES far ahead.
+_STAGES = {"m128n128_alone": ("4",)}
+_TILES = {"m256n256": 1, "m256n128": 1, "m128n128": 2, "m128n128_alone": 1}
+_LAYOUTS = {"m256n256": tuple(LAYOUTS), "m256n128": ("kk",), "m128n128": ("kk", "kr"), "m128n128_alone": ("kk", "kr")}
 
 
 def _variants():
@@ -24,7 +25,7 @@ def _instance(a_dtype, b_dtype, layout, tile):
     _, rows, columns = TILES[tile]
     dtypes = a_dtype if a_dtype == b_dtype else f"{a_dtype}_{b_dtype}"
     template = ", ".join(
-        (_ELEMENTS[a_dtype], _ELEMENTS[b_dtype], _ORDERS[layout[0]], _ORDERS[layout[1]], str(rows), str(columns))
+        (_ELEMENTS[a_dtype], _ELEMENTS[b_dtype], _ORDERS[layout[0]], _ORDERS[layout[1]], str(rows), str(columns)) + _STAGES.get(tile, ())
     )
     return Instance(
         name=f"gemm_{dtypes}_{layout}_{tile}",

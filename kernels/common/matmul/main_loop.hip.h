@@ -124,8 +124,10 @@ struct Source {
   }
 };
 
+// `equal_stages`: 0, or how many stages both operands have, so that both are copied as many slabs ahead, for a work-group that has a compute
+// unit for itself and little to do in a slab.
 template <class ElementA, class ElementB, Order a_order, Order b_order, int rows_a = 256,
-          int rows_b = 256>
+          int rows_b = 256, int equal_stages = 0>
 struct MainLoop {
   static constexpr int kBytes = kBytesOf<ElementA>;
   static_assert(kBytesOf<ElementB> == kBytes && (kBytes == 1 || __is_same(ElementA, ElementB)));
@@ -134,8 +136,14 @@ struct MainLoop {
   using SlabA = Slab<a_order, rows_a>;
   using SlabB = Slab<b_order, rows_b>;
   static constexpr i32 kSlabK = kSlabKBytes / kBytes;
-  static constexpr int kFirstB = kStagesA * SlabA::kBytes;
-  static constexpr int kLdsBytes = kFirstB + kStagesB * SlabB::kBytes;
+  static constexpr bool kEqual = equal_stages != 0;
+  // A tile that follows another one has four slabs or more.
+  static_assert(!kEqual ||
+                (SlabA::kBytes == SlabB::kBytes && equal_stages > 2 && equal_stages <= 4));
+  static constexpr int kOfA = kEqual ? equal_stages : kStagesA,
+                       kOfB = kEqual ? equal_stages : kStagesB;
+  static constexpr int kFirstB = kOfA * SlabA::kBytes;
+  static constexpr int kLdsBytes = kFirstB + kOfB * SlabB::kBytes;
   static constexpr int kHalfA = SlabA::kBlocks / 2, kHalfB = SlabB::kBlocks / 2;  // blocks
   static constexpr int kSums = 16 * SlabA::kBlocks * SlabB::kBlocks;              // registers
   u32 wave, lane;
@@ -145,7 +153,7 @@ struct MainLoop {
   Source<SlabB> from_b;
   u32 a_first[4], a_now[4],
       a_next[4];  // addresses of fragments: in stage 0, of this slab, of the next one
-  u32 b_first[4];
+  u32 b_first[4], b_now[4], b_next[4];       // the last two with equal stages only
   u32 stage_now, stage_next, stage_done;     // bytes from stage 0
   i32 pairs;                                 // of slabs, to do
   u64 mask;                                  // 0: the slab copies nothing
@@ -165,17 +173,32 @@ struct MainLoop {
   }
 
   static FLYDSL_DEVICE u32 after(u32 stage) {
-    return stage == (kStagesA - 1) * SlabA::kBytes ? 0 : stage + SlabA::kBytes;
+    return stage == (kOfA - 1) * SlabA::kBytes ? 0 : stage + SlabA::kBytes;
   }
   // Read r = blocks * step + block of a half.
   template <int half, int r>
   FLYDSL_DEVICE void read_a(const u32 (&address)[4]) {
     a[half][r] = SlabA::template read<kHalfA * half + r % kHalfA, r / kHalfA>(address, Number<0>{});
   }
-  template <int half, int r, int stage>
-  FLYDSL_DEVICE void read_b() {
+  template <int half, int r, int stage = 0>
+  FLYDSL_DEVICE void read_b(const u32 (&address)[4]) {
     b[half][r] = SlabB::template read<kHalfB * half + r % kHalfB, r / kHalfB>(
-        b_first, Number<stage * SlabB::kBytes>{});
+        address, Number<stage * SlabB::kBytes>{});
+  }
+  // Of this slab and the next one.
+  template <int half, int r, int parity>
+  FLYDSL_DEVICE void read_b_now() {
+    if constexpr (kEqual)
+      read_b<half, r>(b_now);
+    else
+      read_b<half, r, parity>(b_first);
+  }
+  template <int half, int r, int parity>
+  FLYDSL_DEVICE void read_b_next() {
+    if constexpr (kEqual)
+      read_b<half, r>(b_next);
+    else
+      read_b<half, r, 1 - parity>(b_first);
   }
 
   // A quadrant has places for matrix instructions; those of bytes take two. What stands behind one is in its gap.
@@ -238,6 +261,10 @@ struct MainLoop {
           of_b[2 * kHalfB * step + block_b], of_b[2 * kHalfB * step + kHalfB + block_b]);
   }
 
+  // Copies in flight that are younger than those of the next slab, in quadrant 1.
+  static constexpr int kYoungerCopies =
+      (kOfB - 2) * (SlabA::kCopies + SlabB::kCopies) + (kEqual ? 0 : SlabA::kCopies);
+
   // A tile ends with an odd slab.
   template <int parity, int n, class Source>
   FLYDSL_DEVICE void copy(const Source &from, u32 to) const {
@@ -251,10 +278,10 @@ struct MainLoop {
     each<reads_of(quadrant)>([&](auto read) {
       constexpr int r = decltype(read)::value;
       if constexpr (gap_of_read(quadrant, r) == m) {
-        if constexpr (quadrant == 0) read_b<1 - parity, r, parity>();
+        if constexpr (quadrant == 0) read_b_now<1 - parity, r, parity>();
         if constexpr (quadrant == 1) read_a<1, r>(a_now);
         if constexpr (quadrant == 2) read_a<0, r>(a_next);
-        if constexpr (quadrant == 3) read_b<1 - parity, r, 1 - parity>();
+        if constexpr (quadrant == 3) read_b_next<1 - parity, r, parity>();
       }
     });
     slot();
@@ -277,11 +304,13 @@ struct MainLoop {
       constexpr int n = decltype(number)::value;
       if constexpr (quadrant == 1 && m == kPlaces / 2 + n * kPlaces / 16)
         a_next[n] = a_first[n] + stage_next;
+      if constexpr (kEqual && quadrant == 1 && m == kPlaces / 2 + n * kPlaces / 16)
+        b_next[n] = b_first[n] + stage_next;
     });
     each<SlabB::kCopies>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if constexpr (quadrant == 2 && gap_of_copy(n, SlabB::kCopies) == m)
-        copy<parity, n>(from_b, lines_b + parity * SlabB::kBytes);
+        copy<parity, n>(from_b, lines_b + (kEqual ? stage_now : parity * SlabB::kBytes));
     });
     each<SlabA::kCopies>([&](auto number) {
       constexpr int n = decltype(number)::value;
@@ -299,7 +328,7 @@ struct MainLoop {
       if constexpr (needs_reads(m) && quadrant != 2) wait_for_reads<younger_reads(quadrant, m)>();
       if constexpr (quadrant == 1 && m == kMeet) {
         wait_for_reads<0>();
-        wait_for_younger_copies<SlabA::kCopies>();
+        wait_for_younger_copies<kYoungerCopies>();
       }
       slot();
       product<quadrant, parity, m>();
@@ -319,7 +348,10 @@ struct MainLoop {
     stage_done = stage_now;
     stage_now = stage_next;
 #pragma unroll
-    for (int n = 0; n < 4; ++n) a_now[n] = a_next[n];
+    for (int n = 0; n < 4; ++n) {
+      a_now[n] = a_next[n];
+      if constexpr (kEqual) b_now[n] = b_next[n];
+    }
   }
 
   // ---- A tile is begin(), add(), and if its length is not made of pairs of slabs add_rest(). Another one may follow without a
@@ -337,10 +369,13 @@ struct MainLoop {
       from_b.begin(operand_b, slabs, wave, lane);
       from_b.copy_all(lines_b);
       from_b.go_on();
-      from_a.copy_all(lines_a + SlabA::kBytes);
-      from_a.go_on();
-      from_b.copy_all(lines_b + SlabB::kBytes);
-      from_a.copy_all(lines_a + 2 * SlabA::kBytes);
+      each<kOfA - 1>([&](auto number) {
+        constexpr int s = 1 + decltype(number)::value;
+        from_a.copy_all(lines_a + s * SlabA::kBytes);
+        if constexpr (s < kOfA - 1) from_a.go_on();
+        if constexpr (s < kOfB) from_b.copy_all(lines_b + s * SlabB::kBytes);
+        if constexpr (s < kOfB - 1) from_b.go_on();
+      });
     }
     stage_done = 0;
     clear_sums<kSums>();
@@ -359,8 +394,11 @@ struct MainLoop {
   FLYDSL_DEVICE void start() {
     stage_now = 0;
 #pragma unroll
-    for (int n = 0; n < 4; ++n) a_now[n] = a_first[n];
-    wait_for_younger_copies<2 * SlabA::kCopies + SlabB::kCopies>();
+    for (int n = 0; n < 4; ++n) {
+      a_now[n] = a_first[n];
+      if constexpr (kEqual) b_now[n] = b_first[n];
+    }
+    wait_for_younger_copies<(kOfA - 1) * SlabA::kCopies + (kOfB - 1) * SlabB::kCopies>();
     barrier();
   }
 
@@ -372,7 +410,7 @@ struct MainLoop {
     pairs = static_cast<i32>(uniform(static_cast<u32>(length / kPairK)));
     // Again, if they are of a tile that follows: kept, they would take the registers that epilogues need.
     each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_now); });
-    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
+    each<4 * kHalfB>([&](auto r) { read_b_now<0, decltype(r)::value, 0>(); });
     wait_for_reads<4 * kHalfB * SlabB::kReads>();
 #pragma unroll 1
     do {
@@ -387,7 +425,7 @@ struct MainLoop {
     return lines_a + stage_done;
   }
   FLYDSL_DEVICE u32 free_b() const {
-    return lines_b + SlabB::kBytes;
+    return lines_b + (kEqual ? stage_done : SlabB::kBytes);
   }
 
   // To the tile that follows: what the last slab did not copy, and no sums.
@@ -423,8 +461,8 @@ struct MainLoop {
     barrier();
     each<4 * kHalfA>([&](auto r) { read_a<0, decltype(r)::value>(a_first); });
     each<4 * kHalfA>([&](auto r) { read_a<1, decltype(r)::value>(a_first); });
-    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value, 0>(); });
-    each<4 * kHalfB>([&](auto r) { read_b<1, decltype(r)::value, 0>(); });
+    each<4 * kHalfB>([&](auto r) { read_b<0, decltype(r)::value>(b_first); });
+    each<4 * kHalfB>([&](auto r) { read_b<1, decltype(r)::value>(b_first); });
     wait_for_reads<0>();
     slot();
     each<kPlaces>([&](auto m) { product<0, 0, decltype(m)::value>(); });
