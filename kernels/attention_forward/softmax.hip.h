@@ -8,6 +8,7 @@
 #pragma once
 
 #include "common/elements.hip.h"
+#include "common/isa.hip.h"
 #include "common/lanes.hip.h"
 #include "common/math.hip.h"
 
@@ -21,10 +22,13 @@ constexpr float kLargestReference = 67108864.0f;  // 2^26
 // Weights are shifted up, so that fewer of them flush to 0. fp16 by 2^4: below 2^-28, and the largest, 2^(4 + 8 + 2 for the
 // residue), is far below 65504. bf16 by 2^24: below 2^-150, where only values beyond 2^17 would still show in
 // bf16; sums over all keys stay finite for values up to 2^64, rows with larger ones go the slow path.
+// Where products flush subnormals, fp16 weights below 2^-14, they are shifted further, and may grow less: below 2^-25 of the largest.
 template <class Element>
-constexpr float kShift = __is_same(Element, fp16) ? 4.0f : 24.0f;
+constexpr bool kFlushesWeights = kFlushesSubnormals && __is_same(Element, fp16);
 template <class Element>
-constexpr float kHeadroom = 8.0f + kShift<Element>;
+constexpr float kShift = kFlushesWeights<Element> ? 11.0f : __is_same(Element, fp16) ? 4.0f : 24.0f;
+template <class Element>
+constexpr float kHeadroom = (kFlushesWeights<Element> ? 2.0f : 8.0f) + kShift<Element>;
 
 struct RowState {
   float reference = kNoReference;
@@ -81,9 +85,11 @@ FLYDSL_DEVICE void weigh_tile(const f32x16 (&s)[score_blocks], float c, RowState
 }
 
 // ---- the same without a maximum for each tile: the reference moves when a tile's weights add up to more than this,
-// before they are used. fp16 weights are then still below 65504.
+// before they are used. fp16 weights are then still below 65504. 64 equal ones fit after a move.
 template <class Element>
-constexpr float kLargestTileSum = __is_same(Element, fp16) ? 0x1p14f : 0x1p38f;
+constexpr float kLargestTileSum = kFlushesWeights<Element> ? 0x1p15f : __is_same(Element, fp16) ? 0x1p14f : 0x1p38f;
+template <class Element>
+constexpr float kShiftOfMove = kFlushesWeights<Element> ? 8.0f : kShift<Element>;
 
 // Weights of a tile relative to the row's reference, and their sum.
 template <class Element>
@@ -116,7 +122,7 @@ template <class Element, int blocks>
 FLYDSL_DEVICE void move_reference(bool exceeds, const f32x16 (&s)[2], float c, RowState &row,
                                   f32x16 (&o)[blocks]) {
   const float top = max_of_halves(largest_of(s));
-  const float reference = exceeds ? fma(top, c, -kShift<Element>) : row.reference;
+  const float reference = exceeds ? fma(top, c, -kShiftOfMove<Element>) : row.reference;
   const float factor = exp2(row.reference - reference);
   row.reference = reference;
   row.sum *= factor;

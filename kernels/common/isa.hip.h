@@ -14,6 +14,12 @@
 namespace flydsl::kernels {
 
 constexpr bool kGfx950 = FLYDSL_GFX950;
+// Matrix instructions of 16 bits count subnormal elements as zeros.
+#if defined(__gfx90a__)
+constexpr bool kFlushesSubnormals = true;
+#else
+constexpr bool kFlushesSubnormals = false;
+#endif
 // Of a work-group.
 constexpr int kLdsBytes = kGfx950 ? 160 * 1024 : 64 * 1024;
 
