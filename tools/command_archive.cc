@@ -28,8 +28,8 @@ flydsl_aot_archive_entry entry_of(const Archive &archive, uint32_t index, const 
 void command_archive_list(const std::string &path) {
   const Archive archive = open_archive(path);
   const uint32_t count = flydsl_aot_archive_count(archive.get());
-  std::printf("%s: %s, %" PRIu32 " kernels\n", path.c_str(), flydsl_aot_archive_arch(archive.get()),
-              count);
+  std::printf("%s: %s, %" PRIu32 " kernels%s\n", path.c_str(), flydsl_aot_archive_arch(archive.get()),
+              count, flydsl_aot_archive_executed(archive.get()) ? "" : ", compiled, not executed");
   std::printf("%-52s %-20s %-8s %-8s %5s %5s %6s %7s %9s %9s\n", "kernel", "operator", "backend",
               "target", "VGPRs", "SGPRs", "LDS", "scratch", "stored", "image");
   for (uint32_t i = 0; i < count; ++i) {

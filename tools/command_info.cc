@@ -19,6 +19,8 @@ void print_kernels(const char *archive_path) {
   check(flydsl_aot_archive_open(archive_path, &opened), archive_path);
   const std::unique_ptr<flydsl_aot_archive, decltype(&flydsl_aot_archive_close)> archive(
       opened, flydsl_aot_archive_close);
+  if (!flydsl_aot_archive_executed(archive.get()))
+    std::printf("           compiled, not executed: calls need FLYDSL_AOT_ENABLE_EXPERIMENTAL=1\n");
   std::map<std::string, int> of_operator;
   std::string lines;
   for (uint32_t i = 0; i < flydsl_aot_archive_count(archive.get()); ++i) {

@@ -97,6 +97,10 @@ const char *flydsl_aot_archive_arch(const flydsl_aot_archive *archive) {
   return archive ? archive->reader->arch() : "";
 }
 
+uint32_t flydsl_aot_archive_executed(const flydsl_aot_archive *archive) {
+  return archive && archive->reader->executed() ? 1 : 0;
+}
+
 flydsl_aot_status flydsl_aot_archive_get(const flydsl_aot_archive *archive, uint32_t index,
                                          flydsl_aot_archive_entry *entry) {
   return flydsl::guarded(__func__, [&] { return flydsl::get(archive, index, entry); });

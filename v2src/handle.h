@@ -31,6 +31,7 @@ struct flydsl_aot_handle {
   flydsl::archive::TargetId named_target;  // of the arch option; used without a device
   // Per device; empty where the device is of another architecture than the archive.
   std::vector<std::optional<flydsl::archive::TargetId>> device_targets;
+  bool refuses_calls = false;  // the architecture's kernels were never executed, and nobody allowed them
   flydsl::select::Policy policy;
   std::unique_ptr<flydsl::CallLog> calls;  // null unless it is asked for
 
@@ -47,7 +48,7 @@ Status require_runtime(const flydsl_aot_handle *handle);
 // The target id that queries are about: of the current device, or the named one without a device.
 Status query_target(const flydsl_aot_handle *handle, const archive::TargetId **target);
 
-// The target id of one device; UNSUPPORTED_ARCH if the handle's archive is not for it.
+// The target id of one device; UNSUPPORTED_ARCH if the handle's archive is not for it, NEVER_EXECUTED if its kernels are not to run.
 Status device_target(const flydsl_aot_handle *handle, int device, const archive::TargetId **target);
 
 }  // namespace flydsl

@@ -1,6 +1,7 @@
 // Opening and closing the library, and what it found.
 #include "flydsl_aot/library.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -118,6 +119,20 @@ Status read_switch(const char *variable, bool *on) {
                value);
 }
 
+// Whether kernels that were never executed may run.
+Status experimental_allowed(bool *allowed) {
+  const char *value = std::getenv("FLYDSL_AOT_ENABLE_EXPERIMENTAL");
+  *allowed = value && std::strcmp(value, "1") == 0;
+  if (*allowed || !value || !*value || std::strcmp(value, "0") == 0) return {};
+  return error(FLYDSL_AOT_INVALID_ARGUMENT,
+               "environment FLYDSL_AOT_ENABLE_EXPERIMENTAL is '%.64s'; allowed: 0, 1", value);
+}
+
+bool was_executed(const std::string &arch) {
+  static constexpr const char *kExecuted[] = {FLYDSL_AOT_GENERATED_EXECUTED_ARCHITECTURES};
+  return std::find(std::begin(kExecuted), std::end(kExecuted), arch) != std::end(kExecuted);
+}
+
 Status resolve_jit(flydsl_aot_jit asked, bool *allowed) {
   *allowed = asked == FLYDSL_AOT_JIT_ON;
   if (asked == FLYDSL_AOT_JIT_ON || asked == FLYDSL_AOT_JIT_OFF) return {};
@@ -144,7 +159,7 @@ Status open_kernels(const flydsl_aot_open_options &options, flydsl_aot_handle *h
     bool known = false;
     FLYDSL_RETURN_IF_ERROR(jit::Compiler::knows(jit::embedded_sources(), handle->arch, &known));
     if (!known) return found;
-    handle->archive = archive::Archive::without_file(handle->arch);
+    handle->archive = archive::Archive::without_file(handle->arch, was_executed(handle->arch));
   }
   return jit::Compiler::open(jit::embedded_sources(),
                              handle->runtime ? &handle->runtime->api() : nullptr,
@@ -170,6 +185,9 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
   FLYDSL_RETURN_IF_ERROR(with_device ? open_with_device(options, handle.get())
                                      : open_without_device(options, handle.get()));
   FLYDSL_RETURN_IF_ERROR(open_kernels(options, handle.get()));
+  bool experimental = false;
+  FLYDSL_RETURN_IF_ERROR(experimental_allowed(&experimental));
+  handle->refuses_calls = !experimental && !handle->archive->executed();
   bool tuning = true;
   FLYDSL_RETURN_IF_ERROR(read_switch("FLYDSL_AOT_TUNING", &tuning));
   if (!tuning) handle->archive->ignore_tuning();
@@ -233,7 +251,11 @@ Status device_target(const flydsl_aot_handle *handle, int device,
                      const archive::TargetId **target) {
   if (const auto &found = handle->device_targets[device]) {
     *target = &*found;
-    return {};
+    if (!handle->refuses_calls) return {};
+    return error(FLYDSL_AOT_NEVER_EXECUTED,
+                 "the kernels for %s were compiled, but never executed, neither on such a device nor on "
+                 "the emulator; FLYDSL_AOT_ENABLE_EXPERIMENTAL=1 allows them",
+                 handle->arch.c_str());
   }
   return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "device %d is %s; this handle's kernels are for %s",
                device, handle->runtime->devices()[device].target_id.c_str(), handle->arch.c_str());

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1250", "sm_90")
 
 
+# Those whose kernels were run: on the emulator, or on the device. The library calls kernels of others only where it is told to.
+EXECUTED_ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "sm_90")
 # Those of AMD's that have WMMA: of operators with matrix products they have the portable instances.
 WMMA_ARCHITECTURES = tuple(arch for arch in ARCHITECTURES if arch.startswith(("gfx11", "gfx12")))
 

@@ -2,6 +2,8 @@
 
 import re
 
+from describe.rows import EXECUTED_ARCHITECTURES
+
 from .layout import abi_id, c_declaration, hex64, layout_id, offsets
 from .output import banner
 
@@ -42,6 +44,9 @@ def abi_header(operators):
 /* X(operator, field, first bit, bits) for every field of their functional keys. */
 #define FLYDSL_AOT_GENERATED_KEY_FIELDS(X) \\
 {fields}
+
+/* Those on which kernels were executed; what is compiled for others is not called unless that is allowed. */
+#define FLYDSL_AOT_GENERATED_EXECUTED_ARCHITECTURES {", ".join(f'"{arch}"' for arch in EXECUTED_ARCHITECTURES)}
 
 #endif
 """

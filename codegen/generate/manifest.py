@@ -2,6 +2,8 @@
 
 import json
 
+from describe.rows import EXECUTED_ARCHITECTURES
+
 from .instances import object_path
 from .layout import abi_id, functional_key, hex64, layout_id
 from .output import banner
@@ -51,6 +53,7 @@ def manifest(operators, arch, library_version, tuned=True):
     document = {
         "generated_by": banner(),
         "arch": arch,
+        "executed": arch in EXECUTED_ARCHITECTURES,
         "abi_id": hex64(abi_id(operators)),
         "library_version": library_version,
         "kernels": sorted(kernels, key=lambda kernel: kernel["name"]),

@@ -47,6 +47,13 @@ class Fields {
     *value = field->get<std::string>();
   }
 
+  void boolean(const char *name, bool *value) {
+    const Json *field = find(name);
+    if (!field) return;
+    if (!field->is_boolean()) return fail(name, "is neither true nor false");
+    *value = field->get<bool>();
+  }
+
   void number(const char *name, uint64_t *value) {
     if (const Json *field = find(name)) take(name, *field, UINT64_MAX, value);
   }
@@ -275,6 +282,7 @@ Status read_input(const std::string &manifest, const std::string &objects,
   fields.string("arch", &spec->arch);
   fields.hex("abi_id", &spec->abi_id);
   fields.number("library_version", &spec->library_version);
+  fields.boolean("executed", &spec->executed);
   const Json *kernels = fields.array("kernels");
   const Json *selection = fields.array("selection");
   const Json *tuning = fields.array("tuning");

@@ -44,6 +44,9 @@ FLYDSL_AOT_API void flydsl_aot_archive_close(flydsl_aot_archive *archive);
 FLYDSL_AOT_API uint32_t flydsl_aot_archive_count(const flydsl_aot_archive *archive);
 /* Architecture family, e.g. "gfx950". */
 FLYDSL_AOT_API const char *flydsl_aot_archive_arch(const flydsl_aot_archive *archive);
+/* 1 if its kernels were executed, on a device or on the emulator, before they were handed out; 0 if they were only compiled, and for
+ * NULL. */
+FLYDSL_AOT_API uint32_t flydsl_aot_archive_executed(const flydsl_aot_archive *archive);
 
 FLYDSL_AOT_API flydsl_aot_status flydsl_aot_archive_get(const flydsl_aot_archive *archive, uint32_t index,
                                                         flydsl_aot_archive_entry *entry);

@@ -66,6 +66,10 @@ typedef struct flydsl_aot_open_options {
 /* FLYDSL_AOT_TUNING=off in the environment of flydsl_aot_open: the archive's tuning rows are not looked at, each problem gets the
  * first kernel that fits. */
 
+/* FLYDSL_AOT_ENABLE_EXPERIMENTAL=1 in the environment of flydsl_aot_open: calls may run kernels of architectures on which none was
+ * ever executed, neither on a device nor on the emulator (flydsl_aot_archive_executed). Without it such a device can be opened, but
+ * its calls, queries and prefetches are NEVER_EXECUTED. */
+
 /* Run-time compilation (jit). Where no kernel of the archive fits, a call's first use of a kernel, or its prefetch, may compile one
  * from the sources in this library, with hipRTC: attention_forward of head dims that no archive has, and operators without
  * instructions of one architecture on architectures without an archive, which can then be opened, too. That takes seconds. The

@@ -36,6 +36,8 @@ enum {
   FLYDSL_AOT_UNSUPPORTED_ARCH = 202,    /* no archive for this architecture */
   FLYDSL_AOT_UNSUPPORTED_FEATURE = 203, /* e.g. a sliding window where none was built */
   FLYDSL_AOT_UNSUPPORTED_SIZE = 204,    /* beyond a stated limit of the operator */
+  FLYDSL_AOT_NEVER_EXECUTED = 205,      /* the kernels of this architecture were compiled, never executed; library.h says how to
+                                           allow them */
   FLYDSL_AOT_NO_KERNEL = 210,           /* the archive holds no instance that fits */
 
   /* 3xx: kernel archives. */

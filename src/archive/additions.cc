@@ -7,10 +7,11 @@
 
 namespace flydsl::archive {
 
-std::unique_ptr<Archive> Archive::without_file(const std::string &arch) {
+std::unique_ptr<Archive> Archive::without_file(const std::string &arch, bool executed) {
   std::unique_ptr<Archive> archive(new Archive({}, -1));
   std::memcpy(archive->header_.arch, arch.data(),
               std::min(arch.size(), sizeof archive->header_.arch - 1));
+  archive->header_.flags = executed ? 0 : kNeverExecuted;
   archive->strings_.push_back('\0');
   return archive;
 }

@@ -37,6 +37,9 @@ constexpr bool known_grid_rule(uint32_t rule) {
   return rule == kGridRuleLinearTiles || rule == kGridRulePersistent;
 }
 
+// Header.flags: the kernels were compiled, never executed.
+constexpr uint32_t kNeverExecuted = 1;
+
 struct Header {
   char magic[8];
   uint32_t format_version;

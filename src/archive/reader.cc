@@ -98,8 +98,8 @@ Status Archive::load_header(uint64_t real_bytes, uint64_t abi_id) {
   if (checksum(&header_, offsetof(Header, header_checksum)) != header_.header_checksum) {
     return corrupt("header checksum is wrong");
   }
-  if (header_.header_bytes != sizeof(Header) || header_.flags != 0 || header_.reserved0 != 0 ||
-      header_.reserved1 != 0) {
+  if (header_.header_bytes != sizeof(Header) || (header_.flags & ~kNeverExecuted) != 0 ||
+      header_.reserved0 != 0 || header_.reserved1 != 0) {
     return corrupt("header size, flags or reserved fields are not those of version 1");
   }
   if (header_.abi_id != abi_id) {

@@ -31,14 +31,16 @@ class Archive {
   // read. `abi_id` is the caller's own. Errors: ARCHIVE_NOT_FOUND (no such file), ARCHIVE_IO,
   // ARCHIVE_CORRUPT, ARCHIVE_VERSION, ARCHIVE_MISMATCH; every message begins with the path.
   static Status open(const std::string &path, uint64_t abi_id, std::unique_ptr<Archive> *archive);
-  // Of no file: without a path, without kernels.
-  static std::unique_ptr<Archive> without_file(const std::string &arch);
+  // Of no file: without a path, without kernels. `executed`: whether those that are added were.
+  static std::unique_ptr<Archive> without_file(const std::string &arch, bool executed);
   ~Archive();
   Archive(const Archive &) = delete;
   Archive &operator=(const Archive &) = delete;
 
   const std::string &path() const { return path_; }
   const char *arch() const { return header_.arch; }
+  // Whether kernels of the architecture were executed, on a device or the emulator, before they were handed out.
+  bool executed() const { return !(header_.flags & kNeverExecuted); }
   uint32_t library_version() const { return header_.library_version; }
 
   std::span<const Entry> entries() const { return entries_; }

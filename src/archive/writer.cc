@@ -338,6 +338,7 @@ std::vector<unsigned char> assemble(const ArchiveSpec &spec, Tables *tables,
   header.header_bytes = sizeof(Header);
   header.abi_id = spec.abi_id;
   header.library_version = spec.library_version;
+  header.flags = spec.executed ? 0 : kNeverExecuted;
   std::memcpy(header.arch, spec.arch.data(), spec.arch.size());
   header.entry_count = static_cast<uint32_t>(tables->entries.size());
   header.string_bytes = static_cast<uint32_t>(tables->strings.bytes().size());

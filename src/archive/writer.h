@@ -54,6 +54,7 @@ struct ArchiveSpec {
   std::string arch;
   uint64_t abi_id = 0;
   uint32_t library_version = 0;
+  bool executed = true;  // the kernels were, on a device or the emulator
   std::vector<KernelSpec> kernels;
   std::vector<SelectionSpec> selection;
   std::vector<TuningSpec> tuning;

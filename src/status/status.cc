@@ -43,6 +43,8 @@ constexpr StatusText kTexts[] = {
      "The operator does not support this feature"},
     {FLYDSL_AOT_UNSUPPORTED_SIZE, "UNSUPPORTED_SIZE",
      "A size is beyond a stated limit of the operator"},
+    {FLYDSL_AOT_NEVER_EXECUTED, "NEVER_EXECUTED",
+     "The kernels of this architecture were compiled, but never executed"},
     {FLYDSL_AOT_NO_KERNEL, "NO_KERNEL", "The archive holds no kernel that fits the problem"},
     {FLYDSL_AOT_ARCHIVE_NOT_FOUND, "ARCHIVE_NOT_FOUND", "No kernel archive was found"},
     {FLYDSL_AOT_ARCHIVE_IO, "ARCHIVE_IO", "A kernel archive could not be read"},

@@ -542,6 +542,7 @@ static void check_null(void) {
   (void)flydsl_aot_device_free(NULL, NULL);
   expect(flydsl_aot_archive_count(NULL) == 0, "count of no archive");
   expect(flydsl_aot_archive_arch(NULL) != NULL, "architecture of no archive");
+  expect(flydsl_aot_archive_executed(NULL) == 0, "kernels of no archive");
 }
 
 int main(void) {

@@ -236,6 +236,17 @@ TEST_F(JitTest, AnArchitectureWithoutImages) {
   EXPECT_EQ(flydsl_aot_attention_forward(library.get(), &params, nullptr), FLYDSL_AOT_NO_KERNEL);
   EXPECT_NE(message().find("the library lists no kernel of attention_forward"), std::string::npos)
       << message();
+  // One whose kernels nobody ran.
+  std::strcpy(fake_->target_id[0], "gfx1100");
+  ASSERT_TRUE(flydsl_aot::Library::open(options(FLYDSL_AOT_JIT_ON), &library).ok());
+  EXPECT_EQ(flydsl_aot_rms_norm(library.get(), &norm, nullptr), FLYDSL_AOT_NEVER_EXECUTED);
+  EXPECT_NE(message().find("FLYDSL_AOT_ENABLE_EXPERIMENTAL=1"), std::string::npos) << message();
+  {
+    const ScopedEnv allowed("FLYDSL_AOT_ENABLE_EXPERIMENTAL", "1");
+    ASSERT_TRUE(flydsl_aot::Library::open(options(FLYDSL_AOT_JIT_ON), &library).ok());
+  }
+  EXPECT_EQ(flydsl_aot_rms_norm(library.get(), &norm, nullptr), FLYDSL_AOT_OK) << message();
+  EXPECT_NE(std::string(hiprtc_->options).find("--offload-arch=gfx1100"), std::string::npos);
   // An architecture that nothing is written for.
   std::strcpy(fake_->target_id[0], "gfx803");
   EXPECT_EQ(flydsl_aot::Library::open(options(FLYDSL_AOT_JIT_ON), &library).code(),

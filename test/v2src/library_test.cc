@@ -129,6 +129,45 @@ TEST_F(LibraryTest, ADeviceOfAnotherArchitecture) {
   EXPECT_EQ(fake_->current_device(), 0);
 }
 
+TEST_F(LibraryTest, KernelsThatWereNeverExecuted) {
+  archive::ArchiveSpec spec = attention_spec();
+  spec.executed = false;
+  write_bytes(archive_path_, build_or_die(spec));
+  auto options = flydsl_aot::open_options();
+  options.device_library = FAKE_HIP7;
+  options.device = FLYDSL_AOT_DEVICE_HIP;
+  options.archive_path = archive_path_.c_str();
+  const auto call = [&](flydsl_aot::Status *prefetched, flydsl_aot::Status *queried) {
+    flydsl_aot::Library library;
+    EXPECT_TRUE(flydsl_aot::Library::open(options, &library).ok());
+    flydsl_aot_query_result result{};
+    result.struct_size = sizeof result;
+    *queried = library.attention_forward_query(valid_params(), &result);
+    *prefetched = library.attention_forward_prefetch(valid_params());
+    return library.attention_forward(valid_params(), fake_stream(0));
+  };
+  flydsl_aot::Status prefetched, queried;
+  for (const char *value : {"", "0"}) {
+    const ScopedEnv env("FLYDSL_AOT_ENABLE_EXPERIMENTAL", value);
+    const flydsl_aot::Status called = call(&prefetched, &queried);
+    for (const flydsl_aot::Status &status : {called, prefetched, queried}) {
+      EXPECT_EQ(status.code(), FLYDSL_AOT_NEVER_EXECUTED) << value;
+      EXPECT_NE(status.message().find("FLYDSL_AOT_ENABLE_EXPERIMENTAL=1"), std::string::npos)
+          << status.message();
+    }
+    EXPECT_EQ(fake_->launches, 0);
+  }
+  {
+    const ScopedEnv env("FLYDSL_AOT_ENABLE_EXPERIMENTAL", "1");
+    EXPECT_TRUE(call(&prefetched, &queried).ok());
+    EXPECT_TRUE(prefetched.ok());
+    EXPECT_TRUE(queried.ok());
+  }
+  const ScopedEnv env("FLYDSL_AOT_ENABLE_EXPERIMENTAL", "yes");
+  EXPECT_EQ(open([](auto &) {}), FLYDSL_AOT_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("'yes'; allowed: 0, 1"), std::string::npos) << message();
+}
+
 TEST_F(LibraryTest, DeviceHelpers) {
   flydsl_aot::DeviceBuffer buffer;
   ASSERT_TRUE(flydsl_aot::DeviceBuffer::allocate(library_, 64, &buffer).ok());

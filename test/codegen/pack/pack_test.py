@@ -43,6 +43,7 @@ MANIFEST = {
     "arch": "gfx950",
     "abi_id": "0x1122334455667788",
     "library_version": 100,
+    "executed": True,
     "kernels": [KERNEL],
     "selection": [
         {

@@ -185,7 +185,7 @@ struct Refusal {
 
 const Refusal kRefusals[] = {
     {"abi", FLYDSL_AOT_ARCHIVE_MISMATCH, "ABI id", [](Editor &e) { e.header.abi_id ^= 1; }},
-    {"flags", FLYDSL_AOT_ARCHIVE_CORRUPT, "reserved", [](Editor &e) { e.header.flags = 1; }},
+    {"flags", FLYDSL_AOT_ARCHIVE_CORRUPT, "reserved", [](Editor &e) { e.header.flags = 2; }},
     {"header_bytes", FLYDSL_AOT_ARCHIVE_CORRUPT, "header size",
      [](Editor &e) { e.header.header_bytes = 64; }},
     {"header_reserved", FLYDSL_AOT_ARCHIVE_CORRUPT, "reserved",

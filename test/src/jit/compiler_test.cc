@@ -128,7 +128,7 @@ TEST_F(CompilerTest, WithoutAnArchive) {
   EXPECT_TRUE(known);
   ASSERT_TRUE(jit::Compiler::knows(compressed(sources_text()), "gfx94", &known).ok());
   EXPECT_FALSE(known);
-  std::unique_ptr<archive::Archive> none = archive::Archive::without_file("gfx942");
+  std::unique_ptr<archive::Archive> none = archive::Archive::without_file("gfx942", true);
   EXPECT_STREQ(none->arch(), "gfx942");
   EXPECT_TRUE(none->entries().empty());
   EXPECT_TRUE(none->find("op", 5).empty());

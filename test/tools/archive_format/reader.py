@@ -73,7 +73,7 @@ class Archive:
         need(header.magic == b"FLYDSLFA", "magic")
         need(header.version == 1, "format version", "ARCHIVE_VERSION")
         need(xxh3_64(self.content[:120]) == header.checksum, "header checksum")
-        need(header.header_bytes == 128 and header.flags == 0 and header.reserved == 0 and header.reserved2 == 0, "reserved")
+        need(header.header_bytes == 128 and header.flags & ~1 == 0 and header.reserved == 0 and header.reserved2 == 0, "reserved")
         need(header.abi_id == abi_id, "ABI id", "ARCHIVE_MISMATCH")
         need(header.file_bytes == len(self.content), "file bytes")
         arch = header.arch.rstrip(b"\0")
