@@ -1,8 +1,10 @@
 """What rms_norm and layer_norm share: kernel arguments, functional key and how instances come from spreads."""
 
+from dataclasses import replace
+
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator
-from .rows import ARCHITECTURES, REALS
+from .rows import ARCHITECTURES, HELD_ARCHITECTURES, REALS
 
 _ARGUMENTS = (
     Argument("const void *", "x"),
@@ -33,13 +35,17 @@ _KEY_FIELDS = (
 )
 
 
-def _kept_bytes(operator, spread, quantised, arch):
-    """Of LDS, for weights and biases (kernels/common/norm_row, kKeeps)."""
-    operands = {"layer_norm": 2, "rms_norm": int(spread.threads == 1024)}[operator]
+def _lds_bytes(operator, spread, quantised, arch):
+    """Of rows, weights and biases (kernels/common/norm_room)."""
+    operands = {"layer_norm": 2, "rms_norm": 1}[operator]
+    if spread.held:
+        beside = min(spread.vectors, (14 - spread.vectors) // operands) if arch.startswith("sm_") else 0
+        return 16 * (spread.vectors + operands * beside) * spread.threads
+    if spread.looped or quantised or (operator == "rms_norm" and spread.threads < 1024):
+        return 0
     of_thread = 16 * operands * spread.vectors
     most, most_of_thread = (131072, 160) if arch == "gfx950" or arch.startswith("sm_") else (32768, 64)
-    fits = of_thread <= most_of_thread and of_thread * spread.threads <= most
-    return of_thread * spread.threads if fits and not spread.looped and not quantised else 0
+    return of_thread * spread.threads if of_thread <= most_of_thread and of_thread * spread.threads <= most else 0
 
 
 # Of all work-groups together: as many as MI355X runs at once, twice those of an H200.
@@ -50,19 +56,38 @@ def _instance(operator, dtype, spread, preference, quantised, arch):
     return Instance(
         name=f"{operator}_{dtype}_{spread.name}{'_quantised' if quantised else ''}",
         header=f"{operator}/{operator}.hip.h",
-        entry=f"{operator}<{spread.threads}, {spread.tile(dtype)}, {str(spread.looped).lower()}, {str(quantised).lower()}>",
+        entry=f"{operator}<{spread.threads}, {spread.tile(dtype)}, {spread.row_in}, {str(quantised).lower()}>",
         key=(("dtype", REALS[dtype]), ("quantised", int(quantised))),
         preference=preference,
         align_bytes=spread.align_bytes,
         block=(spread.threads, 1, 1),
         # Work-groups that keep something are few, so that each has several rows.
-        tile=(spread.threads // spread.team, _THREADS // spread.threads if _kept_bytes(operator, spread, quantised, arch) else 0, 0),
+        tile=(spread.threads // spread.team, _THREADS // spread.threads if _lds_bytes(operator, spread, quantised, arch) else 0, 0),
         # On sm_90 a kernel declares less than that.
-        lds_dynamic_bytes=_kept_bytes(operator, spread, quantised, arch) if arch.startswith("sm_") else 0,
+        lds_dynamic_bytes=_lds_bytes(operator, spread, quantised, arch) if arch.startswith("sm_") else 0,
         waves_per_simd=4 if quantised else spread.waves_per_simd,
         seq_q=(1, (1 << 62)),
         seq_k=(1, spread.capacity(dtype)),
     )
+
+
+def _holds(operator, dtype, spread, arch):
+    """Whether LDS holds rows better than registers (kernels/rms_norm/NOTES.md)."""
+    if arch not in HELD_ARCHITECTURES:
+        return False
+    if spread.vectors < 8:
+        return dtype != "fp32" or operator == "layer_norm"
+    # With biases 64 elements a thread of 16 bits are more than registers hold beside the row.
+    return dtype == "fp32" or operator == "rms_norm" or arch.startswith("sm_")
+
+
+def _fits(operator, dtype, spread, spreads, arch):
+    if spread.held:
+        return _holds(operator, dtype, spread, arch)
+    if spread.vectors < 8:
+        return replace(spread, held=True) not in spreads or not _holds(operator, dtype, spread, arch)
+    # 16-bit elements become twice the registers; work-groups of 1024 have 64 registers a thread on sm_90.
+    return dtype == "fp32" and arch.startswith("gfx")
 
 
 def operator(name, spreads, quantised_spreads, arguments=()):
@@ -76,8 +101,7 @@ def operator(name, spreads, quantised_spreads, arguments=()):
             for dtype in REALS
             for quantised, some in ((False, spreads), (True, quantised_spreads))
             for preference, spread in enumerate(some)
-            # 16-bit elements become twice the registers; work-groups of 1024 have 64 registers a thread on sm_90.
-            if spread.vectors < 8 or (dtype == "fp32" and arch.startswith("gfx"))
+            if _fits(name, dtype, spread, some, arch)
         )
 
     return Operator(

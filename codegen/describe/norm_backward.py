@@ -5,7 +5,7 @@ Rows that registers or LDS hold: `rows`, then `totals` of weights. Else `sums`, 
 
 from .attention_arguments import strides
 from .model import Argument, Instance, KeyField, Operator, Table
-from .rows import ARCHITECTURES, BYTES, LARGEST_ROW, REALS, Spread
+from .rows import ARCHITECTURES, BYTES, HELD_ARCHITECTURES, LARGEST_ROW, REALS, Spread
 
 _ARGUMENTS = (
     Argument("const void *", "x"),
@@ -53,7 +53,6 @@ _SPREADS = (
 )
 # Longer rows, held in LDS (kernels/common/norm_backward_held), and how many at once on sm_90.
 _HELD_SPREADS = ((Spread(512, 512, 4), 2), (Spread(512, 512, 8), 1))
-_HELD_ARCHITECTURES = ("gfx950", "sm_90")  # with 128 KiB and more of LDS
 _SUMS = (Spread(256, 256, 2), Spread(256, 256, 1, wide=False))
 _COLUMNS = (Spread(256, 256, 1), Spread(256, 256, 1, wide=False))
 # Of one team in a slot: as many fp32 numbers are added one after another.
@@ -79,7 +78,7 @@ def _instance(operator, name, entry, dtype, number, preference, spread, tile, wa
 
 
 def _held_instances_of(operator, dtype, arch):
-    if arch not in _HELD_ARCHITECTURES:
+    if arch not in HELD_ARCHITECTURES:
         return
     nvidia = arch.startswith("sm_")
     for preference, (spread, places) in enumerate(_HELD_SPREADS, len(_SPREADS)):

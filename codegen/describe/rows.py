@@ -24,24 +24,31 @@ REALS = {"bf16": 4, "fp16": 3, "fp32": 2}  # flydsl_aot_dtype
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 
 LARGEST_ROW = (1 << 31) - 1
+HELD_ARCHITECTURES = ("gfx950", "sm_90")  # with more than 128 KiB of LDS
 
 
 @dataclass(frozen=True)
 class Spread:
-    """`wide`: 16 bytes at once, of rows that are aligned to it. `looped`: longer rows, tile by tile."""
+    """`wide`: 16 bytes at once, of rows that are aligned to it. `looped`: longer rows, tile by tile. `held`: rows that are in LDS."""
 
     threads: int
     team: int
     vectors: int
     wide: bool = True
     looped: bool = False
+    held: bool = False
 
     def capacity(self, dtype):
         return LARGEST_ROW if self.looped else self.team * self.vectors * 16 // BYTES[dtype]
 
     @property
     def name(self):
-        return f"t{self.team}x{self.vectors}{'' if self.wide else '_narrow'}{'_looped' if self.looped else ''}"
+        return f"t{self.team}x{self.vectors}{'' if self.wide else '_narrow'}{'_looped' if self.looped else ''}{'_held' if self.held else ''}"
+
+    @property
+    def row_in(self):
+        """RowIn of kernels/common/norm_row."""
+        return "RowIn::" + ("memory" if self.looped else "lds" if self.held else "registers")
 
     def tile(self, dtype):
         return f"RowTile<{dtype}, {self.team}, {self.vectors}, {str(self.wide).lower()}>"

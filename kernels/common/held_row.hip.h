@@ -7,7 +7,7 @@
 
 namespace flydsl::kernels {
 
-// `kCount` vectors of each thread in LDS, one such array a kernel.
+// `kCount` vectors of each thread in LDS, one such array a kernel; kInAll below: with what else the kernel has in it, behind the row.
 template <u32 kThreads, u32 kCount>
 FLYDSL_DEVICE lds_ptr<u32x4> held_vectors() {
 #if defined(__NVPTX__)
@@ -21,7 +21,7 @@ FLYDSL_DEVICE lds_ptr<u32x4> held_vectors() {
 
 #if defined(__NVPTX__)
 
-template <u32 kThreads, u32 kVectors, u32 kPlaces>
+template <u32 kThreads, u32 kVectors, u32 kPlaces, u32 kInAll = kPlaces *kVectors>
 class HeldRow {
  public:
   static constexpr bool kEarly = kPlaces > 1;
@@ -39,11 +39,12 @@ class HeldRow {
     now_ = 1 - now_;
   }
   FLYDSL_DEVICE u32x4 vector(u32 v) const { return *place(now_, v); }
+  FLYDSL_DEVICE void set(u32 v, u32x4 vector) { *place(now_, v) = vector; }
 
  private:
   static FLYDSL_DEVICE lds_ptr<u32x4> place(u32 row, u32 v) {
-    return held_vectors<kThreads, kPlaces * kVectors>() +
-           ((kEarly ? row * kVectors : 0) + v) * kThreads + thread_index();
+    return held_vectors<kThreads, kInAll>() + ((kEarly ? row * kVectors : 0) + v) * kThreads +
+           thread_index();
   }
   u32 now_ = 0;
 };
@@ -51,7 +52,7 @@ class HeldRow {
 #else
 
 // gfx950's copies of 16 bytes.
-template <u32 kThreads, u32 kVectors, u32 kPlaces>
+template <u32 kThreads, u32 kVectors, u32 kPlaces, u32 kInAll = kPlaces *kVectors>
 class HeldRow {
  public:
   static constexpr bool kEarly = kPlaces > 1;
@@ -83,12 +84,13 @@ class HeldRow {
   FLYDSL_DEVICE u32x4 vector(u32 v) const {
     return places()[row(now_) + v * kThreads + thread_index()];
   }
+  FLYDSL_DEVICE void set(u32 v, u32x4 vector) {
+    places()[row(now_) + v * kThreads + thread_index()] = vector;
+  }
 
  private:
   static FLYDSL_DEVICE u32 row(u32 place) { return kEarly ? place * kVectors * kThreads : 0; }
-  static FLYDSL_DEVICE lds_ptr<u32x4> places() {
-    return held_vectors<kThreads, kPlaces * kVectors>();
-  }
+  static FLYDSL_DEVICE lds_ptr<u32x4> places() { return held_vectors<kThreads, kInAll>(); }
   u32 now_ = 0;
 };
 

@@ -1,12 +1,13 @@
 // Norms of rows: rms_norm, and layer_norm, which is `kCentred`. The definitions are include/flydsl_aot/rms_norm.h and layer_norm.h.
 //
 // A team of threads takes a row: it sums the squares (centred: finds the mean first), then writes the products. Rows that fit a
-// tile of registers are read once; longer ones tile by tile, once for each pass. `Arguments` is the operator's, with fields of
+// tile of registers, or LDS, are read once; longer ones tile by tile, once for each pass. `Arguments` is the operator's, with fields of
 // the same names.
 #pragma once
 
 #include "common/arguments.hip.h"
 #include "common/held_row.hip.h"
+#include "common/norm_room.hip.h"
 #include "common/quantised_row.hip.h"
 #include "common/row_place.hip.h"
 #include "common/row_tile.hip.h"
@@ -14,11 +15,12 @@
 
 namespace flydsl::kernels {
 
-template <class Arguments, bool kCentred, u32 kThreads, class Tile, bool kLooped, bool kQuantised>
+template <class Arguments, bool kCentred, u32 kThreads, class Tile, RowIn kIn, bool kQuantised>
 class NormRow {
  public:
   using Element = typename Tile::Element;
   using Floats = typename Tile::Floats;
+  static constexpr bool kLooped = kIn == RowIn::memory, kHeld = kIn == RowIn::lds;
   static constexpr u32 kOfVector = Tile::kOfVector;
   static constexpr Real kType = real_of<Element>();
   // Vectors of other operands that are on their way at once, or twice the row would be in registers.
@@ -30,27 +32,33 @@ class NormRow {
 
   FLYDSL_DEVICE NormRow() : rank_(thread_index() % Tile::kTeam) {}
 
-  // Weights and biases of the row's own type are read once for all rows of a work-group, where LDS has room for them; each thread
-  // reads back its own. Else weights are on their way before they are needed.
-  // (LDS over 1,024 threads, which 4 waves on each SIMD are, bounds what each may keep.)
-#if defined(__gfx950__) || defined(__NVPTX__)
-  static constexpr u32 kMostKept = 131072, kMostOfThread = 160;
-#else
-  static constexpr u32 kMostKept = 32768, kMostOfThread = 64;
-#endif
-  static constexpr u32 kKept = kCentred ? 2 : 1;
-  static constexpr bool kKeeps = (kCentred || kThreads == 1024) && !kLooped && !kQuantised &&
-                                 kKept * Tile::kVectors * 16 <= kMostOfThread &&
-                                 kKept * Tile::kVectors * kThreads * 16 <= kMostKept;
+  using Room = NormRoom<kCentred, kThreads, Tile, kIn, kQuantised>;
+  static constexpr bool kKeeps = Room::kKeeps, kInRegisters = Room::kInRegisters;
+  static constexpr u32 kKept = Room::kKept, kInAll = Room::kInAll;
+  static_assert(!kHeld || (Tile::kWide && Tile::kTeam == kThreads && !kQuantised),
+                "a work-group takes a row, 16 bytes at once");
+
   FLYDSL_DEVICE void begin(ArgumentsOf<Arguments> args) {
     has_weights_ = !kLooped && args->weight && args->weight_dtype == static_cast<u32>(kType);
-    if constexpr (kKeeps) {
-      if (has_weights_) keep(args->weight, args->row_length, 0);
+    if constexpr (kKeeps || kHeld) {
+      if (has_weights_) keep(args->weight, args->row_length, 0, weights_);
       if constexpr (kCentred) {
         has_biases_ = args->bias && args->bias_dtype == static_cast<u32>(kType);
-        if (has_biases_) keep(args->bias, args->row_length, 1);
+        if (has_biases_) keep(args->bias, args->row_length, 1, biases_);
       }
       compiler_fence();
+    }
+    if constexpr (kHeld) {
+      args_ = args;
+      length_ = args->row_length;
+      lanes_ = lanes_where(Tile::takes_part(rank_, length_));
+      // Of the wave: each vector has a store.
+      whole_ = lanes_where(Tile::inside(rank_, Tile::kVectors - 1, 0, length_)) != 0;
+      find_next(group_index());
+      if (Tile::takes_part(rank_, length_)) {
+#pragma unroll
+        for (u32 v = 0; v < Tile::kVectors; ++v) begin_vector(v);
+      }
     }
   }
 
@@ -67,6 +75,11 @@ class NormRow {
     out_ = (global_ptr<char>)args_->out + place.at(args_->out_stride_o, args_->out_stride_i);
     length_ = real ? args_->row_length : 0;
 
+    if constexpr (kHeld) {
+      held_.template arrive<1>(stored_ && whole_);
+      stored_ = true;
+      if (more_) find_next(next);
+    }
     const float variance = kCentred ? centre() : mean_square();
     rstd_ = 1.0f / __builtin_sqrtf(variance + args_->eps);
     if (args_->rstd && real && rank_ == 0) {
@@ -86,22 +99,56 @@ class NormRow {
   }
 
  private:
-  FLYDSL_DEVICE void keep(const void *from, u32 count, u32 which) {
-    Tile tile;
+  FLYDSL_DEVICE void keep(const void *from, u32 count, u32 which, Tile &tile) {
     tile.load((global_ptr<const char>)from, rank_, count);
+    if constexpr (kKept > 0) {
 #pragma unroll
-    for (u32 v = 0; v < Tile::kVectors; ++v) *kept_place(which, v) = tile.vectors[v];
+      for (u32 v = 0; v < kKept; ++v) *kept_place(which, v) = tile.vectors[v];
+    }
   }
   static FLYDSL_DEVICE lds_ptr<u32x4> kept_place(u32 which, u32 v) {
-    return held_vectors<kThreads, kKept * Tile::kVectors>() +
-           (which * Tile::kVectors + v) * kThreads + thread_index();
+    return held_vectors<kThreads, kInAll>() +
+           ((kHeld ? Tile::kVectors : 0) + which * kKept + v) * kThreads + thread_index();
   }
-  // Vector v of weights of the row's own type.
-  FLYDSL_DEVICE u32x4 own_weights(u32 v) const {
-    if constexpr (kKeeps)
-      return *kept_place(0, v);
+  // Vector v of weights (`which` is 0) or biases of the row's own type; `tile` has them where they are in registers.
+  FLYDSL_DEVICE u32x4 own_operand(u32 which, u32 v, const void *from, Tile &tile) const {
+    if constexpr (kKept > 0) {
+      if (v < kKept) return *kept_place(which, v);
+    }
+    if constexpr (kHeld && !kInRegisters)
+      tile.load_vector((global_ptr<const char>)from, rank_, v, length_);
+    if constexpr (kInRegisters) tile.forget_floats(v);
+    return tile.vectors[v];
+  }
+  FLYDSL_DEVICE u32x4 own_weights(u32 v) {
+    return own_operand(0, v, args_->weight, weights_);
+  }
+
+  FLYDSL_DEVICE void find_next(u64 row) {
+    const RowPlace place = place_of_row(row, args_->rows, args_->rows_inner);
+    next_x_ = (global_ptr<const char>)args_->x + place.at(args_->x_stride_o, args_->x_stride_i);
+  }
+  FLYDSL_DEVICE void begin_vector(u32 v) {
+    held_.begin(v, next_x_, Tile::place_of_vector(rank_, v, length_));
+  }
+  // Vector v of the row, or its tile.
+  FLYDSL_DEVICE u32x4 vector(u32 v) const {
+    if constexpr (kHeld)
+      return held_.vector(v);
     else
-      return weights_.vectors[v];
+      return tile_.vectors[v];
+  }
+  FLYDSL_DEVICE void set_vector(u32 v, u32x4 vector) {
+    if constexpr (kHeld)
+      held_.set(v, vector);
+    else
+      tile_.vectors[v] = vector;
+  }
+  FLYDSL_DEVICE void floats(u32 v, u32 count, Floats &values) const {
+    unpack_reals<Element>(vector(v), values);
+#pragma unroll
+    for (u32 i = 0; i < kOfVector; ++i)
+      values[i] = Tile::inside(rank_, v, i, count) ? values[i] : 0.0f;
   }
 
   // do_tile(first element, elements from there on), for the tiles of the row; the work-group's threads do as many.
@@ -111,6 +158,7 @@ class NormRow {
       for (u32 first = 0; first < length_; first += Tile::kCapacity)
         do_tile(first, length_ - first);
     } else {
+      if (kHeld && !Tile::takes_part(rank_, length_)) return;
       do_tile(0, length_);
     }
   }
@@ -131,7 +179,7 @@ class NormRow {
       }
     }
     fetch(first, count, true);
-    if constexpr (!kLooped && !kKeeps) {
+    if constexpr (kIn == RowIn::registers && !kKeeps) {
       if (has_weights_) weights_.load((global_ptr<const char>)args_->weight, rank_, count);
     }
   }
@@ -164,8 +212,10 @@ class NormRow {
   // Between passes: what is inside the row is found out anew, not kept in registers, nor are elements as floats.
   FLYDSL_DEVICE void end_pass() {
     rank_ = opaque(rank_);
+    if constexpr (!kHeld) {
 #pragma unroll
-    for (u32 v = 0; v < Tile::kVectors; ++v) tile_.forget_floats(v);
+      for (u32 v = 0; v < Tile::kVectors; ++v) tile_.forget_floats(v);
+    }
   }
 
   FLYDSL_DEVICE float mean_square() {
@@ -176,7 +226,7 @@ class NormRow {
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats x;
-        tile_.floats(rank_, v, count, x);
+        floats(v, count, x);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) sums[i] = __builtin_fmaf(x[i], x[i], sums[i]);
         if (v % kPart == kPart - 1) schedule_fence();
@@ -204,7 +254,7 @@ class NormRow {
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats x;
-        tile_.floats(rank_, v, count, x);
+        floats(v, count, x);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) sums[i] = __builtin_fmaf(x[i], inverse, sums[i]);
         if (v % kPart == kPart - 1) schedule_fence();
@@ -247,7 +297,7 @@ class NormRow {
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats x;
-        unpack_reals<Element>(tile_.vectors[v], x);
+        unpack_reals<Element>(vector(v), x);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) {
           const float of = Tile::inside(rank_, v, i, count) ? x[i] - shift_ : 0.0f;
@@ -276,10 +326,10 @@ class NormRow {
   // what it was made of.
   FLYDSL_DEVICE void fetch(u32 first, u32 count, bool first_time) {
     if (!args_->residual) {
-      tile_.load(at(x_, first), rank_, count);
+      if constexpr (!kHeld) tile_.load(at(x_, first), rank_, count);
       return;
     }
-    if (!first_time && args_->sum) {
+    if (kLooped && !first_time && args_->sum) {
       tile_.load(at((global_ptr<const char>)sum_, first), rank_, count);
       return;
     }
@@ -289,18 +339,18 @@ class NormRow {
       Floats others[kPart];
 #pragma unroll
       for (u32 v = 0; v < kPart; ++v) {
-        tile_.load_vector(at(x_, first), rank_, part + v, count);
+        if constexpr (!kHeld) tile_.load_vector(at(x_, first), rank_, part + v, count);
         Tile::template operand<Element>(at(residual_, first), rank_, part + v, count, others[v]);
       }
 #pragma unroll
       for (u32 v = 0; v < kPart; ++v) {
         Floats x;
-        unpack_reals<Element>(tile_.vectors[part + v], x);
+        unpack_reals<Element>(vector(part + v), x);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) x[i] += others[v][i];
-        tile_.set(part + v, x);
-        if (args_->sum)
-          Tile::store(at(sum_, first), rank_, part + v, count, tile_.vectors[part + v]);
+        const u32x4 sum = pack_reals<Element>(x);
+        set_vector(part + v, sum);
+        if (args_->sum) Tile::store(at(sum_, first), rank_, part + v, count, sum);
       }
       compiler_fence();
     }
@@ -322,7 +372,7 @@ class NormRow {
       for (u32 v = 0; v < Tile::kVectors; ++v) {
         Floats values, weights;
         weights_of(v, weights);
-        tile_.floats(rank_, v, count, values);
+        floats(v, count, values);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) values[i] = values[i] * rstd_ * weights[i];
         use(v, values);
@@ -379,14 +429,15 @@ class NormRow {
       if (!has_biases_) {
         column_vectors((global_ptr<const char>)args_->bias, args_->bias_dtype, 0.0f, first, part,
                        count, biases);
-      } else if constexpr (kKeeps) {
+      } else if constexpr (kKeeps || kHeld) {
 #pragma unroll
-        for (u32 v = 0; v < kPart; ++v) unpack_reals<Element>(*kept_place(1, part + v), biases[v]);
+        for (u32 v = 0; v < kPart; ++v)
+          unpack_reals<Element>(own_operand(1, part + v, args_->bias, biases_), biases[v]);
       }
 #pragma unroll
       for (u32 v = 0; v < kPart; ++v) {
         Floats values;  // past the end they are not stored
-        unpack_reals<Element>(tile_.vectors[part + v], values);
+        unpack_reals<Element>(vector(part + v), values);
 #pragma unroll
         for (u32 i = 0; i < kOfVector; ++i) {
           values[i] = __builtin_fmaf((values[i] - shift_ - correction_) * rstd_,
@@ -419,17 +470,31 @@ class NormRow {
   }
 
   FLYDSL_DEVICE void write() {
+    if constexpr (kHeld) return write_held();
     for_tiles([&](u32 first, u32 count) FLYDSL_INLINED {
       if constexpr (kLooped) fetch(first, count, false);
       results(first, count, [&](u32 v, const Floats &values) FLYDSL_INLINED {
         tile_.set(v, values);
-        tile_.forget_floats(
-            v);  // or the branches of results() would share their rounding, after all of them
+        tile_.forget_floats(v);  // or branches of results() share their rounding, after all of them
       });
       rank_ = opaque(rank_);
 #pragma unroll
       for (u32 v = 0; v < Tile::kVectors; ++v)
         Tile::store(at(out_, first), rank_, v, count, tile_.vectors[v]);
+    });
+  }
+
+  // The next row comes vector by vector.
+  FLYDSL_DEVICE void write_held() {
+    for_tiles([&](u32 first, u32 count) FLYDSL_INLINED {
+      results(first, count, [&](u32 v, const Floats &values) FLYDSL_INLINED {
+        u32x4 packed = pack_reals<Element>(values);
+        // The row's own has been read before its place is written to.
+        packed[0] = opaque(packed[0]);
+        if (more_) begin_vector(v);
+        Tile::store(out_, rank_, v, count, packed);
+        access_fence(lanes_);
+      });
     });
   }
 
@@ -475,7 +540,11 @@ class NormRow {
 
   ArgumentsOf<Arguments> args_;
   Team<kThreads, Tile::kTeam> team_;
-  Tile tile_, weights_;
+  Tile tile_, weights_, biases_;
+  HeldRow<kThreads, Tile::kVectors, 1, kInAll> held_;  // kHeld
+  u64 lanes_;                                          // that take part
+  global_ptr<const char> next_x_;
+  bool stored_ = false, whole_;
   u32x4 next_[Tile::kVectors];
   bool has_weights_ = false, has_biases_ = false, fetched_ = false, more_;
   u64 next_row_;
@@ -487,11 +556,12 @@ class NormRow {
 };
 
 // `args.tiles` times as many rows as the work-group has teams, shared by `args.groups` work-groups.
-template <bool kCentred, u32 kThreads, class Tile, bool kLooped, bool kQuantised, class Arguments>
+template <bool kCentred, u32 kThreads, class Tile, RowIn kIn, bool kQuantised, class Arguments>
 FLYDSL_DEVICE void norm_rows(const Arguments &args) {
   constexpr u32 kTeams = kThreads / Tile::kTeam;
-  static_assert(!kLooped || kTeams == 1, "all threads of a work-group go round as often");
-  NormRow<Arguments, kCentred, kThreads, Tile, kLooped, kQuantised> row;
+  static_assert(kIn != RowIn::memory || kTeams == 1,
+                "all threads of a work-group go round as often");
+  NormRow<Arguments, kCentred, kThreads, Tile, kIn, kQuantised> row;
   row.begin(arguments_here(args));
   for (u64 tile = group_index(); tile < args.tiles; tile += args.groups) {
     const ArgumentsOf<Arguments> here = arguments_here(args);

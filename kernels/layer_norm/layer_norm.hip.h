@@ -6,9 +6,9 @@
 
 namespace flydsl::kernels {
 
-template <u32 kThreads, class Tile, bool kLooped, bool kQuantised>
+template <u32 kThreads, class Tile, RowIn kIn, bool kQuantised>
 FLYDSL_DEVICE void layer_norm(const flydsl_aot_layer_norm_kernarg &args) {
-  norm_rows<true, kThreads, Tile, kLooped, kQuantised>(args);
+  norm_rows<true, kThreads, Tile, kIn, kQuantised>(args);
 }
 
 }  // namespace flydsl::kernels

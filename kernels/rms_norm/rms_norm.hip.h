@@ -6,9 +6,9 @@
 
 namespace flydsl::kernels {
 
-template <u32 kThreads, class Tile, bool kLooped, bool kQuantised>
+template <u32 kThreads, class Tile, RowIn kIn, bool kQuantised>
 FLYDSL_DEVICE void rms_norm(const flydsl_aot_rms_norm_kernarg &args) {
-  norm_rows<false, kThreads, Tile, kLooped, kQuantised>(args);
+  norm_rows<false, kThreads, Tile, kIn, kQuantised>(args);
 }
 
 }  // namespace flydsl::kernels

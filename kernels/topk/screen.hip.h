@@ -11,6 +11,7 @@ struct Screen {
   using Number = float;
   static constexpr bool kHalf = kRealBytes<Element> == 2;
   static constexpr Number kLeast = -__builtin_inff();
+  static constexpr u32 kTurned = kHalf ? 0x80008000 : 0x80000000;  // the bits that `flip` changes
 
   static FLYDSL_DEVICE Number number(u32 bits, u32 flip) {
     float value;
@@ -23,14 +24,18 @@ struct Screen {
   // A NaN may always be: whether it is greatest or least, its order says.
   static FLYDSL_DEVICE bool may_reach(Number number, Number least) { return !(number < least); }
   static FLYDSL_DEVICE Number larger(Number a, Number b) { return __builtin_fmaxf(a, b); }
+  static FLYDSL_DEVICE Number smaller(Number a, Number b) { return __builtin_fminf(a, b); }
 
   // Of one that is no NaN.
-  static FLYDSL_DEVICE u32 order_of_number(Number number, u32 flip) {
+  static FLYDSL_DEVICE u32 bits_of(Number number, u32 flip) {
     const u32 bits = bits_as<u32>(number) ^ (flip & 0x80000000);
     if constexpr (__is_same(Element, fp16))
-      return order_of<fp16>(bits_as<u16>(static_cast<_Float16>(bits_as<float>(bits))), flip);
+      return bits_as<u16>(static_cast<_Float16>(bits_as<float>(bits)));
     else
-      return order_of<Element>(kHalf ? bits >> 16 : bits, flip);
+      return kHalf ? bits >> 16 : bits;
+  }
+  static FLYDSL_DEVICE u32 order_of_number(Number number, u32 flip) {
+    return order_of<Element>(bits_of(number, flip), flip);
   }
 
   // What a number whose order is at least `order` reaches.
@@ -52,13 +57,18 @@ template <>
 struct Screen<int32> {
   using Number = i32;
   static constexpr Number kLeast = -0x7fffffff - 1;
+  static constexpr u32 kTurned = ~0u;
 
   static FLYDSL_DEVICE Number number(u32 bits, u32 flip) { return static_cast<i32>(bits ^ flip); }
+  static FLYDSL_DEVICE u32 bits_of(Number number, u32 flip) {
+    return static_cast<u32>(number) ^ flip;
+  }
   static FLYDSL_DEVICE u32 order_of_number(Number number, u32 flip) {
-    return order_of<int32>(static_cast<u32>(number) ^ flip, flip);
+    return order_of<int32>(bits_of(number, flip), flip);
   }
   static FLYDSL_DEVICE bool may_reach(Number number, Number least) { return number >= least; }
   static FLYDSL_DEVICE Number larger(Number a, Number b) { return a > b ? a : b; }
+  static FLYDSL_DEVICE Number smaller(Number a, Number b) { return a < b ? a : b; }
   static FLYDSL_DEVICE Number least_of(u32 order, u32) {
     return static_cast<i32>(order ^ 0x80000000);
   }

@@ -66,11 +66,13 @@ FLYDSL_DEVICE u32 reaching(const Tile &tile, Number least, u32 flip) {
 template <class Tile>
 FLYDSL_DEVICE auto largest_number(const Tile &tile, u32 flip) {
   return with_flip<typename Tile::Element>(flip, [&](u32 its_flip) FLYDSL_INLINED {
-    auto largest = Screen<typename Tile::Element>::kLeast;
+    using Its = Screen<typename Tile::Element>;
+    // Several, so that not each waits for the one before.
+    typename Its::Number largest[4] = {Its::kLeast, Its::kLeast, Its::kLeast, Its::kLeast};
 #pragma unroll
     for (u32 e = 0; e < kElementsOf<Tile>; ++e)
-      largest = Screen<typename Tile::Element>::larger(largest, number_in(tile, e, its_flip));
-    return largest;
+      largest[e % 4] = Its::larger(largest[e % 4], number_in(tile, e, its_flip));
+    return Its::larger(Its::larger(largest[0], largest[1]), Its::larger(largest[2], largest[3]));
   });
 }
 

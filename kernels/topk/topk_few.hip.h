@@ -39,20 +39,25 @@ class TopkFew {
     const u32 lane =
         opaque(lane_index());  // or what follows from it would be kept round the rows' loop
     Tile next;
-    next.load(row_.x(), lane, length_);
+    load(next, row_.x(), lane, length_);
     if constexpr (kOneTile) {
-      least_ = bound(next, lane, length_);
-      take(next, lane, 0, length_);
+      turn_round(next);
+      const Number of_lane = largest(next, lane, length_);
+      least_ = bound(of_lane, lane);
+      const u32 mine = candidates_in(next, lane, length_);
+      if (store_singles(next, lane, of_lane, mine)) return;
+      take(next, mine, lane, 0);
     } else {
       for (u32 begin = 0;; begin += Tile::kCapacity) {
-        const Tile tile = next;
+        Tile tile = next;
         const u32 rest = length_ - begin;
         const bool last = rest <= Tile::kCapacity;
         if (!last)
-          next.load(row_.x() + u64{begin + Tile::kCapacity} * kRealBytes<Element>, lane,
-                    rest - Tile::kCapacity);
-        if (begin == 0) least_ = bound(tile, lane, rest);
-        take(tile, lane, begin, rest);
+          load(next, row_.x() + u64{begin + Tile::kCapacity} * kRealBytes<Element>, lane,
+               rest - Tile::kCapacity);
+        turn_round(tile);
+        if (begin == 0) least_ = bound(largest(tile, lane, rest), lane);
+        take(tile, candidates_in(tile, lane, rest), lane, begin);
         if (last) break;
         if (begin == 0 ? count_ > k_ : count_ > 2 * k_ + kWaveSize / 2) reduce();
       }
@@ -62,35 +67,99 @@ class TopkFew {
   }
 
  private:
-  // The K-th largest of the maxima of the groups, which are sorted for it (bitonic, Batcher 1968). A group without any number has
-  // the least.
-  FLYDSL_DEVICE Number bound(const Tile &tile, u32 lane, u32 count) const {
+  // A whole tile takes one address.
+  static FLYDSL_DEVICE void load(Tile &tile, global_ptr<const char> from, u32 lane, u32 count) {
+    if constexpr (kWide) {
+      if (count >= Tile::kCapacity) {
+#pragma unroll
+        for (u32 v = 0; v < kVectors; ++v)
+          tile.vectors[v] =
+              *(global_ptr<const u32x4>)(from + (v * kWaveSize + lane) * sizeof(u32x4));
+        return;
+      }
+    }
+    tile.load(from, lane, count);
+  }
+
+  // The smallest become the largest, if they are wanted.
+  FLYDSL_DEVICE void turn_round(Tile &tile) const {
+    if (flip_ == 0) return;
+#pragma unroll
+    for (u32 v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (u32 i = 0; i < 4; ++i) tile.vectors[v][i] ^= Screen<Element>::kTurned;
+    }
+  }
+
+  // Of a lane; places past the end of its part hold its first element.
+  static FLYDSL_DEVICE Number largest(const Tile &tile, u32 lane, u32 count) {
+    return Tile::takes_part(lane, count) ? largest_number(tile, 0u) : Screen<Element>::kLeast;
+  }
+
+  // The K-th largest of the maxima of the lanes, or of groups of them. A lane without any number has the least.
+  FLYDSL_DEVICE Number bound(Number of_lane, u32 lane) const {
+    return k_ <= 2 ? bound_of_two(of_lane) : bound_of_groups(of_lane, lane);
+  }
+  FLYDSL_DEVICE Number bound_of_two(Number first) const {
+    Number second = Screen<Element>::kLeast;
+#pragma unroll
+    for (u32 mask = 1; mask < kWaveSize; mask *= 2) {
+      const Number other = of_other(first, mask), next = of_other(second, mask);
+      second = Screen<Element>::larger(Screen<Element>::larger(second, next),
+                                       Screen<Element>::smaller(first, other));
+      first = Screen<Element>::larger(first, other);
+    }
+    return k_ == 1 ? first : second;
+  }
+  // Sorted for it (bitonic, Batcher 1968).
+  FLYDSL_DEVICE Number bound_of_groups(Number best, u32 lane) const {
     constexpr u32 kOfGroup = kWaveSize / kGroups;
-    // Places past the end of a lane's part hold its first element.
-    Number best = largest_number(tile, flip_);
-    if (!Tile::takes_part(lane, count)) best = Screen<Element>::kLeast;
-    const auto of_lane = [&](u32 mask) FLYDSL_INLINED {
-      return bits_as<Number>(lane_xor_bits(bits_as<u32>(best), mask));
-    };
 #pragma unroll
     for (u32 mask = 1; mask < kOfGroup; mask *= 2)
-      best = Screen<Element>::larger(best, of_lane(mask));
+      best = Screen<Element>::larger(best, of_other(best, mask));
     const u32 group = lane / kOfGroup;
 #pragma unroll
     for (u32 span = 2; span <= kGroups; span *= 2) {
 #pragma unroll
       for (u32 step = span / 2; step > 0; step /= 2) {
-        const Number other = of_lane(step * kOfGroup);
+        const Number other = of_other(best, step * kOfGroup);
         const bool larger = (group * span / step & span) == (group & span);
         best = (other > best) == larger ? other : best;
       }
     }
     return bits_as<Number>(uniform_lane_bits(bits_as<u32>(best), (k_ - 1) * kOfGroup));
   }
+  static FLYDSL_DEVICE Number of_other(Number value, u32 mask) {
+    return bits_as<Number>(lane_xor_bits(bits_as<u32>(value), mask));
+  }
 
-  // Puts what reaches the bound to the candidates, of each lane one at a time.
-  FLYDSL_DEVICE void take(const Tile &tile, u32 lane, u32 begin, u32 count) {
-    u32 mine = reaching(tile, least_, flip_) & elements_inside(tile, lane, count);
+  // Stores the results where no lane has more than one element that reaches the bound, which is its largest then, and no NaN: without
+  // another access to memory. (The least number may stand for there being none.)
+  FLYDSL_DEVICE bool store_singles(const Tile &tile, u32 lane, Number of_lane, u32 mine) const {
+    const bool single =
+        (mine & (mine - 1)) == 0 && of_lane > Screen<Element>::kLeast && of_lane >= least_;
+    if (lanes_where(mine != 0 && !single) != 0) return false;
+    const u32 index = index_in(tile, lane, static_cast<u32>(__builtin_ctz(mine | 0x80000000)));
+    const u32 element = Screen<Element>::bits_of(of_lane, flip_);
+    const Candidate own = candidate_of(order_of<Element>(element, flip_), index);
+    u32 better = 0;
+    for (u64 lanes = lanes_where(mine != 0); lanes != 0; lanes &= lanes - 1) {
+      const u32 from = static_cast<u32>(__builtin_ctzll(lanes));
+      const Candidate other = u64{uniform_lane_bits(order_of(own), from)} << 32 |
+                              uniform_lane_bits(static_cast<u32>(own), from);
+      better += other > own;
+    }
+    if (mine != 0 && better < k_) row_.store(better, index, element);
+    return true;
+  }
+
+  // Bit e: element e reaches the bound.
+  FLYDSL_DEVICE u32 candidates_in(const Tile &tile, u32 lane, u32 count) const {
+    return reaching(tile, least_, 0u) & elements_inside(tile, lane, count);
+  }
+
+  // Puts those of `mine` to the candidates, of each lane one at a time.
+  FLYDSL_DEVICE void take(const Tile &tile, u32 mine, u32 lane, u32 begin) {
     Candidate worst = 0;  // of the K best, where they have been counted within this tile
     for (u64 lanes = lanes_where(mine != 0); lanes != 0; lanes = lanes_where(mine != 0)) {
       u32 element = 0;
