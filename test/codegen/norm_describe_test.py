@@ -4,7 +4,7 @@ import unittest
 
 import support  # noqa: F401  (finds the packages)
 from describe import layer_norm, layer_norm_backward, norm_backward, rms_norm, rms_norm_backward
-from describe.rows import ARCHITECTURES, LARGEST_ROW, REALS
+from describe.rows import ARCHITECTURES, HELD_ARCHITECTURES, LARGEST_ROW, REALS
 
 
 OPERATORS = (rms_norm.OPERATOR, layer_norm.OPERATOR)
@@ -33,6 +33,15 @@ class Norms(unittest.TestCase):
                     limits = [i.seq_k[1] for i in sorted(instances, key=lambda i: i.preference)
                               if i.key == key and i.align_bytes == align]
                     self.assertEqual(limits, sorted(limits))
+
+    def test_rows_are_in_lds_or_registers(self):
+        for operator in OPERATORS:
+            for arch in ARCHITECTURES:
+                names = {i.name for i in operator.instances(arch)}
+                held = {name for name in names if name.endswith("_held")}
+                self.assertEqual(bool(held), arch in HELD_ARCHITECTURES)
+                shorter = {name for name in held if "x8" not in name}  # of 8 vectors fp32 is in registers of gfx950, too
+                self.assertFalse({name.removesuffix("_held") for name in shorter} & names)
 
     def test_no_kernel_for_unknown_architectures(self):
         for operator in OPERATORS:
