@@ -77,8 +77,8 @@ def _holds(operator, dtype, spread, arch):
         return False
     if spread.vectors < 8:
         return dtype != "fp32" or operator == "layer_norm"
-    # With biases 64 elements a thread of 16 bits are more than registers hold beside the row.
-    return dtype == "fp32" or operator == "rms_norm" or arch.startswith("sm_")
+    # On AMD GPUs, rms_norm's fp32 rows fit registers, and with biases 64 elements a thread of 16 bits are too many for those.
+    return arch.startswith("sm_") or (dtype == "fp32") == (operator == "layer_norm")
 
 
 def _fits(operator, dtype, spread, spreads, arch):
