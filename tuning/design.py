@@ -101,7 +101,12 @@ def gemm(m, n, k, dtype, transpose_b, batch=1):
 LAYERS = ((4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192), (10240, 8192), (7168, 2048), (2048, 7168))  # N, K
 
 
+NEAR_GEMM = ((704, 1856, 8960, "e4m3", True), (1, 3584, 4096, "bf16", True), (16, 3584, 4096, "bf16", True), (48, 896, 6976, "bf16", True))  # M, N, K
+
+
 def gemms():
+    for problem in NEAR_GEMM:
+        yield gemm(*problem)
     for m in (1, 16, 64, 128, 512, 2048):
         for n, k in LAYERS:
             yield gemm(m, n, k, "bf16", True)
@@ -121,7 +126,12 @@ def scaled_gemm(m, n, k, dtype, scales):
     )
 
 
+NEAR_SCALED = ((3072, 3072, 2560, "e2m1", "shuffled"), (320, 2560, 2560, "e4m3", "shuffled"))  # M, N, K
+
+
 def scaled_gemms():
+    for problem in NEAR_SCALED:
+        yield scaled_gemm(*problem)
     for dtype in ("e4m3", "e2m1"):
         for scales in ("plain", "shuffled"):
             for m in (16, 512, 4096):
