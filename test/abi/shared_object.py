@@ -21,3 +21,9 @@ def exported(library):
 def dynamic(library, tag):
     """What the entries of one tag (NEEDED, SONAME) name."""
     return [match.group(1) for line in _output_lines("readelf", "-dW", library) if (match := re.search(rf"\({tag}\).*\[(.*)\]", line))]
+
+
+def imported(library):
+    """Name -> version ("" if it has none) of what it takes from others."""
+    symbols = (line.split()[-1].partition("@") for line in _output_lines("nm", "-D", "--undefined-only", library))
+    return {name: version.lstrip("@") for name, _, version in symbols}

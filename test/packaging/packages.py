@@ -2,9 +2,12 @@
 installed library."""
 import os
 import pathlib
-import re
 import shutil
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi"))
+import shared_object
 
 CLIENT = pathlib.Path(__file__).resolve().parent / "client.c"
 _CMAKE = """cmake_minimum_required(VERSION 3.25)
@@ -35,9 +38,10 @@ LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linu
 
 def needs(path):
     """Libraries that an ELF file is linked with, and its functions of younger versions of glibc than NEWEST_GLIBC."""
-    libraries = set(re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", path)))
-    symbols = re.findall(r" UND (\w+)@GLIBC_(\d+)\.(\d+)", run("readelf", "--dyn-syms", "-W", path))
-    return libraries, {name for name, *version in symbols if tuple(map(int, version)) > NEWEST_GLIBC}
+    versions = {name: version.removeprefix("GLIBC_").split(".") for name, version in shared_object.imported(path).items()
+                if version.startswith("GLIBC_")}
+    return set(shared_object.dynamic(path, "NEEDED")), {name for name, version in versions.items()
+                                                        if tuple(map(int, version[:2])) > NEWEST_GLIBC}
 
 
 def client_by_cmake(project, prefix):
@@ -48,3 +52,9 @@ def client_by_cmake(project, prefix):
     run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}", env=environment())
     run("cmake", "--build", project / "build", env=environment())
     return project / "build/client"
+
+
+def client_by_dlopen(program, prefix):
+    """client.c as the file `program`, linked with nothing; its argument is the library."""
+    run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", f"{prefix}/include", CLIENT, "-o", program, "-lm", "-ldl")
+    return program

@@ -119,8 +119,7 @@ class Tarball(unittest.TestCase):
         self.right(packages.client_by_cmake(self.folder / "by CMake", self.prefix))
 
     def test_dlopen(self):
-        client = self.folder / "by_dlopen"
-        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", packages.CLIENT, "-o", client, "-lm", "-ldl")
+        client = packages.client_by_dlopen(self.folder / "by_dlopen", self.prefix)
         self.right(client, self.prefix / "lib/libflydsl_aot.so.0")
 
     def test_command(self):
@@ -156,8 +155,7 @@ class Tarball(unittest.TestCase):
         with open(old / "flydsl_aot.gfx950.fda", "r+b") as archive:  # what an older build's archive says: another version
             archive.seek(8)
             archive.write(b"\x01")
-        client = self.folder / "newer_by_dlopen"
-        run("cc", "-std=gnu11", "-DBY_DLOPEN", "-I", self.prefix / "include", packages.CLIENT, "-o", client, "-lm", "-ldl")
+        client = packages.client_by_dlopen(self.folder / "newer_by_dlopen", self.prefix)
         self.right(client, self.prefix / "lib/libflydsl_aot.so.0", LD_LIBRARY_PATH=old)
         linked = self.linked_client(self.prefix, self.folder / "linked")
         refused = subprocess.run([linked], env=environment(LD_LIBRARY_PATH=old), capture_output=True, text=True)
