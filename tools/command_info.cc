@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "tools/commands.h"
@@ -13,12 +14,33 @@
 namespace flydsl::tools {
 namespace {
 
+using Archive = std::unique_ptr<flydsl_aot_archive, decltype(&flydsl_aot_archive_close)>;
+
+// Those of other architectures that are in the same folder.
+void print_other_archives(const std::filesystem::path &of_device) {
+  std::error_code none;
+  std::set<std::filesystem::path> others;
+  for (const auto &entry : std::filesystem::directory_iterator(of_device.parent_path(), none))
+    if (entry.path().extension() == ".fda" && entry.path().filename() != of_device.filename())
+      others.insert(entry.path());
+  for (const std::filesystem::path &path : others) {
+    flydsl_aot_archive *opened = nullptr;
+    if (flydsl_aot_archive_open(path.c_str(), &opened) != FLYDSL_AOT_OK) {
+      std::printf("beside it  %s\n", flydsl_aot_last_error());
+      continue;
+    }
+    const Archive archive(opened, flydsl_aot_archive_close);
+    std::printf("beside it  %s (%s, %" PRIu32 " kernels%s)\n", path.c_str(),
+                flydsl_aot_archive_arch(opened), flydsl_aot_archive_count(opened),
+                flydsl_aot_archive_executed(opened) ? "" : ", compiled, not executed");
+  }
+}
+
 // What the architecture has: operators and how many kernels each; then all of them.
 void print_kernels(const char *archive_path) {
   flydsl_aot_archive *opened = nullptr;
   check(flydsl_aot_archive_open(archive_path, &opened), archive_path);
-  const std::unique_ptr<flydsl_aot_archive, decltype(&flydsl_aot_archive_close)> archive(
-      opened, flydsl_aot_archive_close);
+  const Archive archive(opened, flydsl_aot_archive_close);
   if (!flydsl_aot_archive_executed(archive.get()))
     std::printf("           compiled, not executed: calls need FLYDSL_AOT_ENABLE_EXPERIMENTAL=1\n");
   std::map<std::string, int> of_operator;
@@ -75,8 +97,9 @@ void command_info(const OpenArguments &arguments) {
                 " device(s), runtime version %" PRIu32 "\n",
                 info.device_name, info.compute_units, info.device_count, info.runtime_version);
   }
-  std::printf("arch       %s\narchive    %s\nkernels    %" PRIu32 "\n", info.arch,
-              info.archive_path, info.kernel_count);
+  std::printf("arch       %s\narchive    %s\n", info.arch, info.archive_path);
+  print_other_archives(info.archive_path);
+  std::printf("kernels    %" PRIu32 "\n", info.kernel_count);
   print_kernels(info.archive_path);
 }
 

@@ -62,6 +62,13 @@ class Tarball(unittest.TestCase):
             run("tar", "-xzf", tarball, "--strip-components=1", "-C", prefix)
         return prefix
 
+    def unpack_beside(self, name):
+        """The command of a tree with two more archives, one of them no archive."""
+        tree = self.unpack(self.folder / name, "gfx950", "emulator")
+        shutil.copy(tree / "lib/flydsl_aot.gfx950.fda", tree / "lib/flydsl_aot.other.fda")
+        (tree / "lib/flydsl_aot.broken.fda").write_text("none")
+        return tree / "bin/flydsl-aot"
+
     def right(self, program, *arguments, prefix=None, **more):
         text = run(program, *arguments, env=environment(**more))
         self.assertIn("right", text.splitlines())
@@ -126,6 +133,9 @@ class Tarball(unittest.TestCase):
         command = self.prefix / "bin/flydsl-aot"
         (archive,) = (line.split(None, 1)[1] for line in run(command, "info").splitlines() if line.startswith("archive "))
         self.assertEqual(os.path.realpath(archive), str(self.prefix / "lib/flydsl_aot.gfx950.fda"))
+        text = run(self.unpack_beside("several"), "info")  # archives of several architectures
+        self.assertRegex(text, r"beside it  .*/lib/flydsl_aot.other.fda \(gfx950, \d+ kernels\)\n")
+        self.assertRegex(text, r"beside it  .*broken.fda.*\n")
         run(command, "archive", "verify", self.prefix / "lib/flydsl_aot.gfx950.fda")
         run(command, "verify", "topk_softmax", "--suite", "smoke", cwd="/")
 
