@@ -19,6 +19,9 @@ endif()
 set(FLYDSL_AOT_DEVICE_FLAGS
   -x hip --cuda-device-only --no-gpu-bundle-output -nogpulib -nogpuinc -O3 -std=c++20
   -mcode-object-version=5 -fno-slp-vectorize -Wall -Wextra -Werror)
+if(FLYDSL_AOT_REPRODUCIBLE)  # else a symbol is named after a hash of the source's path
+  list(APPEND FLYDSL_AOT_DEVICE_FLAGS -fuse-cuid=none)
+endif()
 if(FLYDSL_AOT_KERNEL_LINES)
   list(APPEND FLYDSL_AOT_DEVICE_FLAGS
     -gline-tables-only -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -fdebug-compilation-dir=.)
