@@ -26,6 +26,7 @@ TEST(Errors, EveryStatusHasItsOwn) {
       {"UNSUPPORTED_ARCH", hipErrorNoBinaryForGpu},
       {"UNSUPPORTED_FEATURE", hipErrorNotSupported},
       {"UNSUPPORTED_SIZE", hipErrorNotSupported},
+      {"NEVER_EXECUTED", hipErrorNotSupported},
       {"NO_KERNEL", hipErrorNoBinaryForGpu},
       {"ARCHIVE_NOT_FOUND", hipErrorFileNotFound},
       {"ARCHIVE_IO", hipErrorOperatingSystem},
