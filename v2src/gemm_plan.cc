@@ -15,7 +15,7 @@ constexpr int64_t kGranule = FLYDSL_AOT_GEMM_K_GRANULE(FLYDSL_AOT_VALUE);
 constexpr int64_t kLeastPart = 2 * kGranule;  // of K: less is start and end rather than products
 
 // ---- the model, in clocks of 2.4 GHz (an MI350X; docs/timing-model.md): only ratios matter. Its constants are those with which it
-// takes the fastest kernel of most of tuning/gfx950/gemm.jsonl: 1.4 % longer than that on average.
+// takes the fastest kernel for most of tuning/cases/gemm.txt: 2 % longer than that on average.
 
 // Products and sums of a compute unit a clock: 2.5 PFLOP/s of 16-bit operands on 256 of them.
 double products_a_clock(flydsl_aot_dtype dtype) {
