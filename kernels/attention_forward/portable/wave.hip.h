@@ -82,6 +82,7 @@ struct Wave {
       for (u32 block = 0; block < kScoreBlocks; ++block)
         s[block] = matrix_product<Element>(
             operand(keys + (16 * block + lane % 16) * S::k_pitch, step), of_q, s[block]);
+      if constexpr (!S::keeps_queries) schedule_fence();  // or more operands are read than fit
     }
     const EachOfLane each = {s, begin, lane};
     if (has_terms) add_score_terms<Element>(work, row, each);
@@ -97,9 +98,11 @@ struct Wave {
     for (u32 step = 0; step < kKeys / kMatrixDepth; ++step) {
       const MatrixOperand p = operand_of_sums<Element>(lane, s, step * kMatrixBlocks);
 #pragma unroll
-      for (u32 block = 0; block < out_blocks; ++block)
+      for (u32 block = 0; block < out_blocks; ++block) {
         o[block] = matrix_product<Element>(
             operand(values + (16 * block + lane % 16) * S::v_pitch, step), p, o[block]);
+        if (!S::keeps_queries && block % 2 != 0) schedule_fence();
+      }
     }
   }
 
