@@ -25,35 +25,41 @@ using BiasWave = typename BiasWaveOf<is_wide(head_dim_qk, head_dim_v)>::template
 // Where the work-group's part of dbias, `rows` of `own_keys` keys, is. Its number counts keys first, then rows, heads, batches.
 template <i32 own_keys, i32 rows>
 struct BiasTile {
-  u32 batch, head;
-  i32 first_row, first_key;
+  // Kept in vector registers: the loops have no scalar ones left.
+  u32 kept_batch, kept_head, kept_row, kept_key;
+
+  FLYDSL_DEVICE u32 batch() const { return uniform(kept_batch); }
+  FLYDSL_DEVICE u32 head() const { return uniform(kept_head); }
+  FLYDSL_DEVICE i32 first_row() const { return static_cast<i32>(uniform(kept_row)); }
+  FLYDSL_DEVICE i32 first_key() const { return static_cast<i32>(uniform(kept_key)); }
 
   FLYDSL_DEVICE bool find() {
     const Arguments a = fresh_arguments();
     u32 number = __builtin_amdgcn_workgroup_id_y() * a->grid_x + __builtin_amdgcn_workgroup_id_x();
-    first_key = static_cast<i32>(number % a->dbias_key_tiles) * own_keys;
+    kept_key = computed_here(number % a->dbias_key_tiles * own_keys);
     number /= a->dbias_key_tiles;
-    first_row = static_cast<i32>(number % a->dbias_row_tiles) * rows;
+    kept_row = computed_here(number % a->dbias_row_tiles * rows);
     number /= a->dbias_row_tiles;
-    head = number % static_cast<u32>(a->dbias_heads);
-    batch = number / static_cast<u32>(a->dbias_heads);
-    return batch < static_cast<u32>(a->dbias_batches);
+    kept_head = computed_here(number % static_cast<u32>(a->dbias_heads));
+    number /= static_cast<u32>(a->dbias_heads);
+    kept_batch = computed_here(number);
+    return number < static_cast<u32>(a->dbias_batches);
   }
 
   // Of what is summed here.
   FLYDSL_DEVICE u32 end_batch() const {
     const Arguments a = fresh_arguments();
-    return a->dbias_batches == 1 ? static_cast<u32>(a->batches) : batch + 1;
+    return a->dbias_batches == 1 ? static_cast<u32>(a->batches) : batch() + 1;
   }
   FLYDSL_DEVICE u32 end_head() const {
     const Arguments a = fresh_arguments();
-    return a->dbias_heads == 1 ? static_cast<u32>(a->heads_q) : head + 1;
+    return a->dbias_heads == 1 ? static_cast<u32>(a->heads_q) : head() + 1;
   }
   FLYDSL_DEVICE i32 end_row(i32 all_rows) const {
-    return fresh_arguments()->dbias_rows == 1 ? all_rows : smaller(all_rows, first_row + rows);
+    return fresh_arguments()->dbias_rows == 1 ? all_rows : smaller(all_rows, first_row() + rows);
   }
   FLYDSL_DEVICE i32 end_key(i32 keys) const {
-    return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key + own_keys);
+    return fresh_arguments()->dbias_keys == 1 ? keys : smaller(keys, first_key() + own_keys);
   }
 };
 
@@ -61,7 +67,7 @@ template <class Element, class Tile>
 FLYDSL_DEVICE void store_bias(const Tile &tile, i32 row, i32 key, float value) {
   const Arguments a = fresh_arguments();
   if (row >= a->dbias_rows || key >= a->dbias_keys) return;
-  const i64 at = tile.batch * a->dbias_stride_b + tile.head * a->dbias_stride_h +
+  const i64 at = tile.batch() * a->dbias_stride_b + tile.head() * a->dbias_stride_h +
                  row * a->dbias_stride_q + key * a->dbias_stride_k;
   if (a->dbias_is_fp32)
     ((global_ptr<float>)a->dbias)[at] = value;
@@ -84,7 +90,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys, rows> &tile, u32 wav
   constexpr u32 waves = own_keys / kOwnOfWave;
   const bool stores = waves == 4 || wave == 0;
   const Arguments args = fresh_arguments();
-  const i32 key = tile.first_key + static_cast<i32>(kOwnOfWave * wave + lane % 32);
+  const i32 key = tile.first_key() + static_cast<i32>(kOwnOfWave * wave + lane % 32);
   const bool one_row = args->dbias_rows == 1, one_key = args->dbias_keys == 1;
   if (one_row) {
     float all = 0.0f;
@@ -108,7 +114,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys, rows> &tile, u32 wav
     for (int i = 0; i < 16; ++i) {
       const i32 row = 32 * half + other_of_element(i) + static_cast<i32>(lane / 32 * 4);
       if (!one_key) {
-        if (stores) store_bias<Element>(tile, tile.first_row + row, key, sum[half][i]);
+        if (stores) store_bias<Element>(tile, tile.first_row() + row, key, sum[half][i]);
       } else {
         const float of_keys = sum_of_half_wave(sum[half][i], lane);
         if (lane % 32 == 0) partial[rows * static_cast<i32>(wave) + row] = of_keys;
@@ -120,7 +126,7 @@ FLYDSL_DEVICE void store_bias_tile(const BiasTile<own_keys, rows> &tile, u32 wav
   if (wave != 0 || lane >= rows) return;
   float of_waves = 0.0f;
   for (u32 i = 0; i < waves; ++i) of_waves += partial[rows * i + lane];
-  store_bias<Element>(tile, tile.first_row + static_cast<i32>(lane), 0, of_waves);
+  store_bias<Element>(tile, tile.first_row() + static_cast<i32>(lane), 0, of_waves);
 }
 
 template <class Element, int head_dim_qk, int head_dim_v>
@@ -145,20 +151,20 @@ FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_k
 
   // (Ends are looked up anew in each round: kept, they would take more scalar registers than there are.)
 #pragma unroll 1
-  for (u32 batch = bias.batch; batch < bias.end_batch(); ++batch) {
+  for (u32 batch = bias.batch(); batch < bias.end_batch(); ++batch) {
     Work<Pass::keys> work;
     static_cast<Sequence &>(work) = sequence_of(batch);
     work.batch = batch;
 #pragma unroll 1
-    for (u32 head = bias.head; head < bias.end_head(); ++head) {
+    for (u32 head = bias.head(); head < bias.end_head(); ++head) {
       work.head = head;
       work.kv_head = head / static_cast<u32>(fresh_arguments()->heads_per_kv);
 #pragma unroll 1
-      for (i32 key = bias.first_key; key < bias.end_key(work.seq_k); key += own_keys) {
+      for (i32 key = bias.first_key(); key < bias.end_key(work.seq_k); key += own_keys) {
         work.first_own = key;
         const Range rows = work.others_of(key, key + own_keys - 1);
         const i32 first_row =
-            larger(bias.first_row, rows.first / rows_of_tile * rows_of_tile);
+            larger(bias.first_row(), rows.first / rows_of_tile * rows_of_tile);
         const i32 last_row = smaller(bias.end_row(work.seq_q) - 1, rows.last);
         if (last_row < first_row) continue;
         Wave wave(work, wave_number, lane, (lds_ptr<char>)lds_of_waves);
