@@ -19,7 +19,7 @@ FLYDSL_DEVICE void multiply_8bit(lds_ptr<const char> a, lds_ptr<const char> b, u
                                  u32 lane, u32 formats, Sums &sums) {
 #if !FLYDSL_GFX950
   static_cast<void>(formats);
-  multiply_slab<bf16>(a, b, row_a, row_b, lane, sums);
+  multiply_slab<bf16, true>(a, b, row_a, row_b, lane, sums);
 #else
   if (formats == 0) {
     multiply_bytes<0, 0>(a, b, row_a, row_b, lane, sums);

@@ -3,10 +3,10 @@
 // bytes, these become bf16 on the way.
 #pragma once
 
+#include "common/exact_mfma.hip.h"
 #include "common/lanes.hip.h"
 #include "common/lds.hip.h"
 #include "common/memory.hip.h"
-#include "common/mfma.hip.h"
 #include "gemm/row8.hip.h"
 
 namespace flydsl::kernels::gemm {
@@ -181,7 +181,7 @@ FLYDSL_DEVICE u32x4 fragment(lds_ptr<const char> slab, u32 first_row, u32 step, 
 }
 
 template <class Operand>
-FLYDSL_DEVICE f32x16 product(u32x4 a, u32x4 b, f32x16 sum) {
+FLYDSL_DEVICE f32x16 product(bool by_fp32, u32x4 a, u32x4 b, f32x16 sum) {
   if constexpr (__is_same(Operand, float)) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -189,12 +189,12 @@ FLYDSL_DEVICE f32x16 product(u32x4 a, u32x4 b, f32x16 sum) {
                                                  0, 0);
     return sum;
   } else {
-    return mfma_32x32x16<Operand>(b, a, sum);
+    return exact_mfma_32x32x16<Operand>(by_fp32, b, a, sum);
   }
 }
 
-// A whole line of K, of rows row_a .. of A and row_b .. of B.
-template <class Operand>
+// A whole line of K, of rows row_a .. of A and row_b .. of B. `from_bytes`: no element is subnormal.
+template <class Operand, bool from_bytes = false>
 FLYDSL_DEVICE void multiply_slab(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a, u32 row_b,
                                  u32 lane, Sums &sums) {
 #pragma unroll
@@ -205,11 +205,14 @@ FLYDSL_DEVICE void multiply_slab(lds_ptr<const char> a, lds_ptr<const char> b, u
       of_a[i] = fragment(a, row_a + 32 * i, step, lane);
       of_b[i] = fragment(b, row_b + 32 * i, step, lane);
     }
+    bool by_fp32 = false;
+    if constexpr (!__is_same(Operand, float) && !from_bytes)
+      by_fp32 = any_subnormals<Operand>(of_a) || any_subnormals<Operand>(of_b);
 #pragma unroll
     for (int m = 0; m < 2; ++m)
 #pragma unroll
       for (int n = 0; n < 2; ++n)
-        sums.block[m][n] = product<Operand>(of_a[m], of_b[n], sums.block[m][n]);
+        sums.block[m][n] = product<Operand>(by_fp32, of_a[m], of_b[n], sums.block[m][n]);
   }
 }
 

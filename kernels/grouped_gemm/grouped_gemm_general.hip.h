@@ -4,9 +4,9 @@
 // it is multiplied out of LDS, where lines are 32 k and 16 bytes apart.
 #pragma once
 
+#include "common/exact_mfma.hip.h"
 #include "common/lds.hip.h"
 #include "common/memory.hip.h"
-#include "common/mfma.hip.h"
 #include "grouped_gemm/store_general.hip.h"
 
 namespace flydsl::kernels::grouped {
@@ -86,11 +86,12 @@ struct GeneralSums {
         of_a[block] = read_b128(a + at(wave / 2, block) + 32 * step);
         of_b[block] = read_b128(b + at(wave % 2, block) + 32 * step);
       }
+      const bool by_fp32 = any_subnormals<Element>(of_a) || any_subnormals<Element>(of_b);
 #pragma unroll
       for (u32 m = 0; m < 2; ++m)
 #pragma unroll
         for (u32 n = 0; n < 2; ++n)
-          sums[m][n] = mfma_32x32x16<Element>(of_b[n], of_a[m], sums[m][n]);
+          sums[m][n] = exact_mfma_32x32x16<Element>(by_fp32, of_b[n], of_a[m], sums[m][n]);
     }
   }
 };

@@ -20,7 +20,7 @@ def _instances(arch):
     if arch not in MATRIX:
         return ()
     families = _FAMILIES if arch == "gfx950" else _FAMILIES_BEFORE_GFX950
-    return tuple(instance for family in families for instance in family.instances())
+    return tuple(instance for family in families for instance in family.instances(arch))
 
 
 def _fast_tiles():

@@ -6,11 +6,12 @@ from .keys import SIZES, TILES, key
 _ELEMENTS = ("bf16", "fp16")
 # tile -> steps of 32 k that are loaded together, and waves a SIMD: as much is under way either way (kernels/gemm/NOTES.md).
 _TILES = {"m16n16": (4, 4), "m32n16": (8, 2), "m32n32": (2, 4), "m64n16": (2, 3), "m64n32": (2, 2)}
+# Two forms of each product need more registers (kernels/common/exact_mfma.hip.h).
+_TILES_OF_GFX90A = {"m16n16": (4, 2), "m32n16": (4, 2), "m32n32": (2, 2), "m64n16": (2, 2)}
 
 
-def _instance(dtype, tile):
+def _instance(dtype, tile, steps, waves):
     _, rows, columns = TILES[tile]
-    steps, waves = _TILES[tile]
     return Instance(
         name=f"gemm_{dtype}_kk_{tile}",
         header="gemm/gemm_few_rows.hip.h",
@@ -27,5 +28,6 @@ def _instance(dtype, tile):
     )
 
 
-def instances():
-    return tuple(_instance(dtype, tile) for dtype in _ELEMENTS for tile in _TILES)
+def instances(arch):
+    tiles = _TILES_OF_GFX90A if arch == "gfx90a" else _TILES
+    return tuple(_instance(dtype, tile, *budget) for dtype in _ELEMENTS for tile, budget in tiles.items())

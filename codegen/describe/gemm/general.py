@@ -51,5 +51,5 @@ _SUMS = _pass("sums", "sum_matrix", 1024, _ROWS_SUMMED)
 PASSES_BESIDE_PRODUCTS = (_SECOND_PASS, _SUMS)
 
 
-def instances():
+def instances(_arch):
     return tuple(_general(dtype) for dtype in _OPERANDS) + PASSES_BESIDE_PRODUCTS

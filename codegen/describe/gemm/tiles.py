@@ -44,5 +44,5 @@ def _instance(a_dtype, b_dtype, layout, tile):
     )
 
 
-def instances():
+def instances(_arch):
     return tuple(_instance(*variant) for variant in _variants())

@@ -2,9 +2,9 @@
 // ones while it multiplies.
 #pragma once
 
+#include "common/exact_mfma.hip.h"
 #include "common/lanes.hip.h"
 #include "common/memory.hip.h"
-#include "common/mfma.hip.h"
 
 namespace flydsl::kernels::matmul {
 
@@ -53,13 +53,18 @@ struct FewRows {
     for (int c = 0; c < column_blocks; ++c) b[c] += 2 * kChunk * static_cast<i32>(kWaves);
   }
   FLYDSL_DEVICE void multiply(const Fragments &of) {
+    bool by_fp32 = false;
+#pragma unroll
+    for (int r = 0; r < row_blocks; ++r) by_fp32 = by_fp32 || any_subnormals<Element>(of.a[r]);
+#pragma unroll
+    for (int c = 0; c < column_blocks; ++c) by_fp32 = by_fp32 || any_subnormals<Element>(of.b[c]);
 #pragma unroll
     for (int t = 0; t < kSteps; ++t)
 #pragma unroll
       for (int r = 0; r < row_blocks; ++r)
 #pragma unroll
         for (int c = 0; c < column_blocks; ++c)
-          sums[r][c] = mfma_16x16x32<Element>(of.b[c][t], of.a[r][t], sums[r][c]);
+          sums[r][c] = exact_mfma_16x16x32<Element>(by_fp32, of.b[c][t], of.a[r][t], sums[r][c]);
     __builtin_amdgcn_sched_barrier(0);
   }
   // 8 elements of which `left` exist; the others are 0.
@@ -82,11 +87,12 @@ struct FewRows {
       for (int r = 0; r < row_blocks; ++r) of_a[r] = load_some(a[r] + 64 * t, left - 32 * t);
 #pragma unroll
       for (int c = 0; c < column_blocks; ++c) of_b[c] = load_some(b[c] + 64 * t, left - 32 * t);
+      const bool by_fp32 = any_subnormals<Element>(of_a) || any_subnormals<Element>(of_b);
 #pragma unroll
       for (int r = 0; r < row_blocks; ++r)
 #pragma unroll
         for (int c = 0; c < column_blocks; ++c)
-          sums[r][c] = mfma_16x16x32<Element>(of_b[c], of_a[r], sums[r][c]);
+          sums[r][c] = exact_mfma_16x16x32<Element>(by_fp32, of_b[c], of_a[r], sums[r][c]);
     }
   }
 
