@@ -30,6 +30,8 @@
  * - lse has to be the forward call's: then no p is above 1. (Of scores of 10^7 and more fp32 leaves no digits of s - lse: weights are
  *   as wrong as the bound below says, but where one would overflow it is taken as 1.) Of other numbers p = exp(s - lse) may be taken as 1 where it
  *   is above; lse of -inf gives p = 0, of NaN NaN.
+ * - On gfx90a the matrix cores count fp16 numbers below 2^-14 as 0: elements of q, k, v and dout, and m p and ds' as rounded. What follows
+ *   does not hold for fp16 there where these matter, as where dout is small: scale the loss, or take bf16.
  * - Accuracy: with u = 2^-8 (bf16) or 2^-11 (fp16), a row x of dq, dk, dv or dbias differs from the one of exact arithmetic by at
  *   most 4 |e| + 2 u |x| + f, |.| the Euclidean norm, e the error of the formulas above in exact arithmetic but for m p, ds', out
  *   and the gradients rounded to their types (or, where that is more, what independent roundings give on average), and f what

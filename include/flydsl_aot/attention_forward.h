@@ -28,7 +28,8 @@
  *   1.25 u (|out| + A) and lse within 1e-4 for up to 65,536 keys and ordinary scores (|s| < 1000); sums over n keys are
  *   fp32 additions, whose error grows at most in proportion to n. Scores are fp32 sums: with S the largest of
  *   |scale| sum_d |q k| + |bias| + |slope distance| over the visible keys, 4 * 2^-24 * S * A is added to the first bound and
- *   4 * 2^-24 * S to the second.
+ *   4 * 2^-24 * S to the second. On gfx90a, whose matrix cores count fp16 numbers below 2^-14 as 0, so do elements of q, k and v, and
+ *   weights below 2^-22 of the largest.
  * - Deterministic: equal inputs, shapes and strides give equal bits, hidden data included.
  * - Stream-ordered; no hidden synchronisation. The first use of a kernel on a device loads it (host work,
  *   a device allocation by the runtime); later calls allocate nothing. */
