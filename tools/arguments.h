@@ -18,6 +18,7 @@ struct OpenArguments {
   std::string archive{};
   std::string force_kernel{};  // names with commas
   std::string backends{};      // names with commas
+  std::string jit{};           // "on" or "off"
 };
 
 // Splits NAME=VALUE texts; refuses a missing name or value, a name that is not `allowed`, and a

@@ -25,6 +25,8 @@ flydsl_aot_status LibraryHandle::try_open(const OpenArguments &arguments) {
   options.archive_path = arguments.archive.empty() ? nullptr : arguments.archive.c_str();
   if (!arguments.force_kernel.empty()) options.force_kernel = arguments.force_kernel.c_str();
   if (!arguments.backends.empty()) options.backends = arguments.backends.c_str();
+  if (!arguments.jit.empty())
+    options.jit = arguments.jit == "on" ? FLYDSL_AOT_JIT_ON : FLYDSL_AOT_JIT_OFF;
   return flydsl_aot_open(&options, &handle_);
 }
 

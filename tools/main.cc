@@ -54,6 +54,10 @@ void add_open_options(CLI::App *command, OpenArguments &open, const std::string 
       ->add_option("--backend", open.backends,
                    "backends whose kernels may run, with commas; default: FLYDSL_AOT_BACKENDS, else all")
       ->check(not_empty);
+  command
+      ->add_option("--jit", open.jit,
+                   "on: kernels that the archive lacks may be compiled (hipRTC); off; default: FLYDSL_AOT_JIT, else off")
+      ->check(CLI::IsMember(std::vector<std::string>{"on", "off"}));
 }
 
 void add_list(CLI::App *command, const char *option, std::vector<std::string> &values,

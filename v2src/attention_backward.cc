@@ -151,18 +151,19 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params, handle->compute_units);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+  const Params &params = room->get();
+  FLYDSL_RETURN_IF_ERROR(check(params, query));
+  *problem = describe(params, handle->compute_units);
   return {};
 }
 
 Status query_kernels(const flydsl_aot_handle *handle, const Params *caller,
                      flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -179,7 +180,7 @@ Status query_kernels(const flydsl_aot_handle *handle, const Params *caller,
 Status explain(const flydsl_aot_handle *handle, const Params *caller,
                flydsl_aot_candidate_callback callback, void *user) {
   if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -207,7 +208,7 @@ Status explain(const flydsl_aot_handle *handle, const Params *caller,
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
@@ -216,7 +217,7 @@ Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
-  const uint64_t room = params.workspace_bytes ? params.workspace_bytes : kAnyRoom;
+  const uint64_t room = problem.params->workspace_bytes ? problem.params->workspace_bytes : kAnyRoom;
   const Passes passes = passes_of(problem, way_of(handle, problem, *target, room));
   for (size_t i = 0; i < passes.count; ++i)
     FLYDSL_RETURN_IF_ERROR(prefetch(handle, key_of(problem, passes.all[i]), kContract));

@@ -44,6 +44,8 @@ Status check(const Params &params, bool query);
 struct Problem : Sizes {
   const Params *params;
   bool differing;                 // lengths
+  bool score_terms;               // as attention_forward::has_score_terms
+  uint64_t bounds;                // as attention_forward::bounds_of
   bool has_rows;                  // some sequence may have query rows
   bool copies_dout;               // its last axis has another stride than 1
   bool wants_together;            // dq, dk and dv, and there are rows and keys: `fused` would do

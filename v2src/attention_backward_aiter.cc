@@ -67,7 +67,7 @@ std::optional<uint64_t> mask_of(const Problem &problem) {
   const uint64_t head_bytes =
       static_cast<uint64_t>(problem.seq_q * problem.head_dim_qk) * sizeof(float);
   if (head_bytes * static_cast<uint64_t>(problem.heads_q) >= kFarthest) return std::nullopt;
-  if (attention_forward::bounds_of(forward_of(params), problem) == 0) return kMaskNone;
+  if (problem.bounds == 0) return kMaskNone;
   const flydsl_aot_mask &mask = params.mask;
   const bool causal = mask.left == FLYDSL_AOT_UNLIMITED && mask.right == 0;
   const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT || problem.seq_q == problem.seq_k;

@@ -82,7 +82,7 @@ void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
   uint64_t keys[select::kMaxKeys];
   size_t count = 0;
   if (pass == Pass::fused) {
-    const uint64_t mask = attention_forward::bounds_of(forward_of(*problem.params), problem);
+    const uint64_t mask = problem.bounds;
     if (!nearly) return;
     const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
     if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
@@ -200,6 +200,8 @@ Problem describe(const Params &params, uint32_t compute_units) {
   static_cast<Sizes &>(problem) = attention_forward::sizes_of(forward);
   problem.params = &params;
   problem.differing = attention_forward::differing_lengths(forward);
+  problem.score_terms = attention_forward::has_score_terms(forward);
+  problem.bounds = attention_forward::bounds_of(forward, problem);
   problem.has_rows = problem.batches > 0 && problem.heads_q > 0 && problem.seq_q > 0;
   const int last = params.dout.rank - 1;
   problem.copies_dout = params.dout.sizes[last] > 1 && params.dout.strides[last] != 1;
@@ -227,9 +229,8 @@ Problem describe(const Params &params, uint32_t compute_units) {
     select::Problem &fused = problem.keys[static_cast<size_t>(Pass::fused)];
     fused.yields = true;
     const bool shared = problem.heads_q != problem.heads_kv;
-    const uint64_t mask = attention_forward::bounds_of(forward_of(params), problem);
     fused.tuning_key =
-        shared ? key_of(problem, Pass::fused, mask, true, false) : fused.functional_key;
+        shared ? key_of(problem, Pass::fused, problem.bounds, true, false) : fused.functional_key;
     problem.keys[static_cast<size_t>(Pass::keys)].tuning_key = fused.tuning_key;
   }
   return problem;

@@ -102,7 +102,7 @@ Kernarg kernarg_of(const Problem &problem, const Workspace &workspace) {
   kernarg.total_k = static_cast<int32_t>(problem.total_k);
   kernarg.head_dim_qk = static_cast<int32_t>(problem.head_dim_qk);
   kernarg.head_dim_v = static_cast<int32_t>(problem.head_dim_v);
-  kernarg.score_terms = attention_forward::has_score_terms(forward_of(params));
+  kernarg.score_terms = problem.score_terms;
   set_score_terms(params, &kernarg);
   set_terms_of_pairs(params, &kernarg);
   set_dropout(params, &kernarg);

@@ -48,15 +48,16 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, k_descale)));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query));
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller, offsetof(Params, k_descale)));
+  const Params &params = room->get();
+  FLYDSL_RETURN_IF_ERROR(check(params, query));
   // A query without pointers is about v apart from k if a kernel reads them so.
   const bool apart =
-      query && !shares_values(*params, false) && find_class(sizes_of(*params), false);
-  *problem = describe(*params, !apart && shares_values(*params, query));
+      query && !shares_values(params, false) && find_class(sizes_of(params), false);
+  *problem = describe(params, !apart && shares_values(params, query));
   return {};
 }
 
@@ -73,7 +74,7 @@ Status workspace_of(const flydsl_aot_handle *handle, const Problem &problem,
 
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -82,11 +83,11 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   uint32_t entry = 0, reduce = 0;
   FLYDSL_RETURN_IF_ERROR(choose(handle, problem.reduce_key, *target, &reduce));
   FLYDSL_RETURN_IF_ERROR(workspace_of(handle, problem, *target, &entry, &result->workspace_bytes));
-  if (shares_values(params, true) && !shares_values(params, false)) {
+  if (shares_values(params.get(), true) && !shares_values(params.get(), false)) {
     // Without pointers either may be what the call finds.
     uint32_t other = 0;
     uint64_t bytes = 0;
-    FLYDSL_RETURN_IF_ERROR(workspace_of(handle, describe(params, true), *target, &other, &bytes));
+    FLYDSL_RETURN_IF_ERROR(workspace_of(handle, describe(params.get(), true), *target, &other, &bytes));
     result->workspace_bytes = std::max(result->workspace_bytes, bytes);
   }
   describe_kernel(handle, entry, result);
@@ -94,7 +95,7 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));

@@ -39,13 +39,14 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   // The struct's first version ended before cu_seqlens_q.
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, offsetof(Params, cu_seqlens_q)));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query, handle->jit != nullptr));
-  *problem = describe(*params);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller, offsetof(Params, cu_seqlens_q)));
+  const Params &params = room->get();
+  FLYDSL_RETURN_IF_ERROR(check(params, query, handle->jit != nullptr));
+  *problem = describe(params, handle->has_aiter);
   return {};
 }
 

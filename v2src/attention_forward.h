@@ -66,7 +66,8 @@ struct Problem : Sizes {
   bool empty;  // no output element
   select::Problem key;
 };
-Problem describe(const Params &params);
+// `with_aiter`: whether there may be kernels of AITER.
+Problem describe(const Params &params, bool with_aiter);
 
 // Rows of sequences of one length, or of different ones, which only the device knows, to be cut into tiles.
 struct SequenceTiles {

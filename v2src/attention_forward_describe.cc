@@ -87,7 +87,7 @@ bool has_many_rows(const Problem &problem) {
 // Which kernels the problem is for, best first: those of just its head dims, of many rows first if it has
 // them, those that take smaller ones too, those with every feature for 16-bit elements, and the general ones of its class. Last,
 // for tuning rows and what a user forces: those of many rows if it has few, and AITER's.
-void set_keys(const Problem &problem, select::Problem *key) {
+void set_keys(const Problem &problem, bool with_aiter, select::Problem *key) {
   const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
   const auto key_of = [&](uint64_t mask, bool general, bool float8, bool padded, bool many_rows) {
@@ -122,7 +122,8 @@ void set_keys(const Problem &problem, select::Problem *key) {
     key->tuning_key = key_of(mask, false, float8, !exact, false);
     if (exact && !many)
       key->fallback_keys[key->fallbacks++] = key_of(mask, false, float8, false, true);
-    if (const std::optional<uint64_t> of_aiter = aiter::mask_of(problem))
+    const std::optional<uint64_t> of_aiter = with_aiter ? aiter::mask_of(problem) : std::nullopt;
+    if (of_aiter)
       key->fallback_keys[key->fallbacks++] = key_of(*of_aiter, false, false, false, false);
   }
 }
@@ -182,13 +183,13 @@ std::string class_list(bool compiled) {
   return list;
 }
 
-Problem describe(const Params &params) {
+Problem describe(const Params &params, bool with_aiter) {
   Problem problem{};
   static_cast<Sizes &>(problem) = sizes_of(params);
   problem.params = &params;
   problem.empty = empty(params.out) || problem.batches == 0 || problem.seq_q == 0;
   problem.key.op = kName;
-  set_keys(problem, &problem.key);
+  set_keys(problem, with_aiter, &problem.key);
   problem.key.align_bytes = align_bytes({&params.q, &params.k, &params.v, &params.out});
   problem.key.seq_q = static_cast<uint64_t>(problem.seq_q);
   problem.key.seq_k = static_cast<uint64_t>(problem.seq_k);

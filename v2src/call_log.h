@@ -10,6 +10,7 @@
 #include "flydsl_aot/flydsl_aot.h"
 #include "src/archive/reader.h"
 #include "src/status/status.h"
+#include "v2src/struct_size.h"
 
 namespace flydsl {
 
@@ -66,13 +67,14 @@ class CallLog {
   CallLog &operator=(const CallLog &) = delete;
 
   // Runs `call`, which launches the kernels that note() hears of, and writes its row if it ends well.
+  // What `params` read is there then.
   template <class Params, class Call>
-  Status record(const archive::Archive &archive, const Params &params, Call call) const {
+  Status record(const archive::Archive &archive, const ReadStruct<Params> &params, Call call) const {
     Recording recording;
     FLYDSL_RETURN_IF_ERROR(call());
     recording.stop();
     CallText text;
-    Fields<Params>::write(params, text);
+    Fields<Params>::write(params.get(), text);
     write(archive, Fields<Params>::kOperator, text.text(), recording);
     return {};
   }

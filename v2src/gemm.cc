@@ -31,18 +31,19 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params, handle->compute_units);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+  const Params &params = room->get();
+  FLYDSL_RETURN_IF_ERROR(check(params, query));
+  *problem = describe(params, handle->compute_units);
   return {};
 }
 
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.sums_wanted > 0) {
@@ -57,7 +58,7 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));

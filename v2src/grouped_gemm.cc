@@ -23,12 +23,13 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params, sizeof(Params)));
-  FLYDSL_RETURN_IF_ERROR(check(*params, query));
-  *problem = describe(*params, handle->compute_units);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+  const Params &params = room->get();
+  FLYDSL_RETURN_IF_ERROR(check(params, query));
+  *problem = describe(params, handle->compute_units);
   return {};
 }
 

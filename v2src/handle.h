@@ -33,6 +33,7 @@ struct flydsl_aot_handle {
   std::vector<std::optional<flydsl::archive::TargetId>> device_targets;
   bool refuses_calls = false;  // the architecture's kernels were never executed, and nobody allowed them
   flydsl::select::Policy policy;
+  bool has_aiter = false;  // kernels that AITER's problems need keys for
   std::unique_ptr<flydsl::CallLog> calls;  // null unless it is asked for
 
   flydsl::select::Context context(const flydsl::archive::TargetId &target) const {

@@ -64,7 +64,7 @@ template <class Problem, class Params, class Prepare>
 Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                        flydsl_aot_candidate_callback callback, void *user) {
   if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -84,7 +84,8 @@ __attribute__((noinline)) Status call_and_keep(flydsl_aot_handle *handle, const 
   CallRecording recording(form);
   FLYDSL_RETURN_IF_ERROR(launch(handle, problem, stream));
   try {
-    Params elsewhere, params;
+    Params elsewhere;
+    ReadStruct<Params> params;
     Problem again;
     if (recording.rehearse(&elsewhere) &&
         prepare(handle, &elsewhere, false, &params, &again).ok() &&
@@ -101,7 +102,7 @@ template <class Problem, class Params, class Prepare, class LaunchProblem>
 __attribute__((noinline)) Status call_anew(flydsl_aot_handle *handle, const Params *caller,
                                            Prepare prepare, LaunchProblem launch, void *stream,
                                            const CallForm *keep) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   const auto call = [&]() -> Status {
     FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, false, &params, &problem));
@@ -143,7 +144,7 @@ Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
 template <class Problem, class Params, class Prepare>
 Status query_problem(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                      flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -157,7 +158,7 @@ Status query_problem(const flydsl_aot_handle *handle, const Params *caller, Prep
 template <class Problem, class Params, class Prepare>
 Status prefetch_problem(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                         const module::KernargContract &contract) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));

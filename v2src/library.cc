@@ -196,6 +196,7 @@ Status open(const flydsl_aot_open_options *caller, flydsl_aot_handle **out) {
       name_list("open_options.force_kernel", options.force_kernel, "FLYDSL_AOT_FORCE_KERNEL"),
       name_list("open_options.backends", options.backends, "FLYDSL_AOT_BACKENDS"),
       &handle->policy));
+  handle->has_aiter = handle->archive->has_backend("aiter");
   if (const char *where = std::getenv("FLYDSL_AOT_VERBOSE"); where && *where)
     FLYDSL_RETURN_IF_ERROR(CallLog::open(where, &handle->calls));
   if (with_device) {

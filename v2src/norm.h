@@ -124,11 +124,12 @@ struct Calls {
 
   // Reads and checks the caller's parameters.
   static Status prepare(const flydsl_aot_handle *handle, const Caller *caller, bool query,
-                        Caller *params, Problem *problem) {
+                        ReadStruct<Caller> *room, Problem *problem) {
     if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-    FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+    FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+    const Caller &params = room->get();
     *problem = {};
-    problem->params = Operator::params_of(*params);
+    problem->params = Operator::params_of(params);
     FLYDSL_RETURN_IF_ERROR(check(problem->params, query));
     const flydsl_aot_tensor &x = problem->params.x;
     problem->empty = empty(x);

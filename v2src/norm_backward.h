@@ -151,11 +151,12 @@ struct Calls {
 
   // Reads and checks the caller's parameters.
   static Status prepare(const flydsl_aot_handle *handle, const Caller *caller, bool query,
-                        Caller *params, Problem *problem) {
+                        ReadStruct<Caller> *room, Problem *problem) {
     if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-    FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
+    FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+    const Caller &params = room->get();
     *problem = {};
-    const Params all = Operator::params_of(*params);
+    const Params all = Operator::params_of(params);
     FLYDSL_RETURN_IF_ERROR(check(all, query));
     const auto dtype = static_cast<uint64_t>(all.x.dtype);
     *problem = describe(all, Operator::columns(dtype), Operator::kMostRows);
@@ -210,7 +211,7 @@ struct Calls {
   static Status explain(flydsl_aot_handle *handle, const Caller *caller,
                         flydsl_aot_candidate_callback callback, void *user) {
     const auto prepare_main = [](const flydsl_aot_handle *library, const Caller *given, bool query,
-                                 Caller *params, MainProblem *problem) {
+                                 ReadStruct<Caller> *params, MainProblem *problem) {
       FLYDSL_RETURN_IF_ERROR(prepare(library, given, query, params, problem));
       if (problem->empty) return Status();
       const archive::TargetId *target = nullptr;
@@ -222,7 +223,7 @@ struct Calls {
   }
 
   static Status prefetch(flydsl_aot_handle *handle, const Caller *caller) {
-    Caller params;
+    ReadStruct<Caller> params;
     Problem problem;
     FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
     FLYDSL_RETURN_IF_ERROR(require_runtime(handle));
@@ -248,7 +249,7 @@ struct Calls {
 
   static Status fill(const flydsl_aot_handle *handle, const Caller *caller,
                      flydsl_aot_query_result *result) {
-    Caller params;
+    ReadStruct<Caller> params;
     Problem problem;
     FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
     if (problem.empty) return {};

@@ -72,7 +72,7 @@ Status plan_parts_of_k(const flydsl_aot_handle *handle, const Problem &problem,
 template <class Problem, class Plan, class Params, class Prepare>
 Status query_parts_of_k(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                         flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -89,7 +89,7 @@ Status query_parts_of_k(const flydsl_aot_handle *handle, const Params *caller, P
 template <class Problem, class Plan, class Params, class Prepare>
 Status prefetch_parts_of_k(flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                            const module::KernargContract &contract) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));

@@ -30,6 +30,23 @@ Status read_struct(const char *type, const T *caller, T *result, size_t first_si
   return {};
 }
 
+// A caller's input struct, which is the caller's own where that is of this version: calls are many, and the structs large.
+template <typename T>
+class ReadStruct {
+ public:
+  Status read(const char *type, const T *caller, size_t first_size = sizeof(T)) {
+    struct_ = caller;
+    if (caller && caller->struct_size == sizeof(T)) return {};
+    struct_ = &copy_;
+    return read_struct(type, caller, &copy_, first_size);
+  }
+  const T &get() const { return *struct_; }
+
+ private:
+  const T *struct_ = nullptr;
+  T copy_;
+};
+
 template <typename T>
 Status check_output_struct(const char *type, const T *caller) {
   if (!caller) return error(FLYDSL_AOT_INVALID_ARGUMENT, "%s is NULL", type);

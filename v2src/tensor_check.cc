@@ -2,33 +2,11 @@
 
 #include <algorithm>
 
-#include "v2src/call_recording.h"
-
 namespace flydsl {
 namespace {
 
 long long ll(int64_t value) {
   return value;
-}
-
-// The smallest byte range that holds all elements of a non-empty tensor whose strides passed
-// check_strides.
-struct Range {
-  uint64_t begin;
-  uint64_t last;  // first byte of the last element
-  uint64_t end;   // one past the last byte
-};
-
-Range range_of(const flydsl_aot_tensor &tensor) {
-  uint64_t elements = 0;
-  for (int axis = 0; axis < tensor.rank; ++axis) {
-    elements += static_cast<uint64_t>(walked_stride(tensor, axis)) *
-                static_cast<uint64_t>(tensor.sizes[axis] - 1);
-  }
-  const uint64_t element_bytes = dtype_bytes(tensor.dtype);
-  const uint64_t begin = reinterpret_cast<uint64_t>(tensor.data);
-  const uint64_t last = begin + elements * element_bytes;
-  return {begin, last, last + element_bytes};
 }
 
 // Walked axes by ascending stride; broadcast axes (stride 0) are left out on request.
@@ -60,6 +38,8 @@ bool inside(uint64_t address, const Range &range) {
 }
 
 }  // namespace
+
+namespace complete {
 
 Status check_shape(const Operand &operand, int32_t rank) {
   const flydsl_aot_tensor &tensor = *operand.tensor;
@@ -165,7 +145,6 @@ Status check_data(const Operand &operand, bool query) {
 }
 
 Status check_no_overlap(const Operand &output, const Operand &other) {
-  CallRecording::compares(output.tensor->data);
   if (empty(*output.tensor) || empty(*other.tensor)) return {};
   const Range a = range_of(*output.tensor);
   const Range b = range_of(*other.tensor);
@@ -181,6 +160,8 @@ Status check_no_overlap(const Operand &output, const Operand &other) {
                static_cast<unsigned long long>(b.end));
 }
 
+}  // namespace complete
+
 bool same_view(const flydsl_aot_tensor &a, const flydsl_aot_tensor &b) {
   CallRecording::compares(a.data);
   if (!a.data || a.data != b.data || a.dtype != b.dtype || a.rank != b.rank) return false;
@@ -189,15 +170,6 @@ bool same_view(const flydsl_aot_tensor &a, const flydsl_aot_tensor &b) {
       return false;
   }
   return true;
-}
-
-uint64_t alignment_mask(const flydsl_aot_tensor &tensor) {
-  uint64_t mask = reinterpret_cast<uint64_t>(tensor.data);
-  for (int axis = 0; axis < tensor.rank; ++axis) {
-    const int64_t stride = walked_stride(tensor, axis);
-    if (stride != 1) mask |= static_cast<uint64_t>(stride) * dtype_bytes(tensor.dtype);
-  }
-  return mask;
 }
 
 }  // namespace flydsl

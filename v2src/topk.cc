@@ -309,31 +309,32 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 // ---- the entry points
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
-  const Operands all = operands_of(*params);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+  const Params &params = room->get();
+  const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(
       check_required({&all.x, &all.values, &all.indices}, "x, values and indices"));
-  FLYDSL_RETURN_IF_ERROR(check_flags(*params));
-  FLYDSL_RETURN_IF_ERROR(check_dtypes(*params));
+  FLYDSL_RETURN_IF_ERROR(check_flags(params));
+  FLYDSL_RETURN_IF_ERROR(check_dtypes(params));
   *problem = {};
-  problem->params = params;
-  FLYDSL_RETURN_IF_ERROR(check_shapes(*params, &problem->axis));
-  FLYDSL_RETURN_IF_ERROR(check_memory(*params, query));
-  problem->length = params->x.sizes[problem->axis];
-  problem->k = params->values.sizes[problem->axis];
-  problem->empty = empty(params->values);
+  problem->params = &params;
+  FLYDSL_RETURN_IF_ERROR(check_shapes(params, &problem->axis));
+  FLYDSL_RETURN_IF_ERROR(check_memory(params, query));
+  problem->length = params.x.sizes[problem->axis];
+  problem->k = params.values.sizes[problem->axis];
+  problem->empty = empty(params.values);
   if (problem->empty) return {};
-  FLYDSL_RETURN_IF_ERROR(find_rows(*params, problem->axis, &problem->rows));
-  describe(*params, problem);
+  FLYDSL_RETURN_IF_ERROR(find_rows(params, problem->axis, &problem->rows));
+  describe(params, problem);
   return {};
 }
 
 Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                     flydsl_aot_query_result *result) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   if (problem.empty) return {};
@@ -349,7 +350,7 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
 }
 
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
-  Params params;
+  ReadStruct<Params> params;
   Problem problem;
   FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
   FLYDSL_RETURN_IF_ERROR(require_runtime(handle));

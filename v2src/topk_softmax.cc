@@ -138,23 +138,24 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
 }
 
 // Reads and checks the caller's parameters.
-Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, Params *params,
+Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query, ReadStruct<Params> *room,
                Problem *problem) {
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
-  FLYDSL_RETURN_IF_ERROR(read_struct("params", caller, params));
-  const Operands all = operands_of(*params);
+  FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
+  const Params &params = room->get();
+  const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(
       check_required({&all.x, &all.weights, &all.indices}, "x, weights and indices"));
-  if (params->chosen_only > 1)
+  if (params.chosen_only > 1)
     return error(FLYDSL_AOT_INVALID_ARGUMENT, "chosen_only is %u; it must be 0 or 1",
-                 params->chosen_only);
-  FLYDSL_RETURN_IF_ERROR(check_dtypes(*params));
-  FLYDSL_RETURN_IF_ERROR(check_shapes(*params));
-  FLYDSL_RETURN_IF_ERROR(check_memory(*params, query));
+                 params.chosen_only);
+  FLYDSL_RETURN_IF_ERROR(check_dtypes(params));
+  FLYDSL_RETURN_IF_ERROR(check_shapes(params));
+  FLYDSL_RETURN_IF_ERROR(check_memory(params, query));
   *problem = {};
-  problem->params = params;
-  problem->empty = empty(params->weights);
-  if (!problem->empty) describe(*params, problem);
+  problem->params = &params;
+  problem->empty = empty(params.weights);
+  if (!problem->empty) describe(params, problem);
   return {};
 }
 

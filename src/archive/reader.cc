@@ -406,6 +406,11 @@ const TuningRow *Archive::tuned(std::string_view op, uint64_t key, const TuningP
   return &tuning_rows_[slot->first_row + tuning_cells_[slot->first_cell + cell]];
 }
 
+bool Archive::has_backend(std::string_view backend) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry &entry) { return backend == string(entry.backend); });
+}
+
 uint64_t Archive::most_alignment() const {
   uint64_t most = 16;
   for (const Candidate &candidate : candidates_)

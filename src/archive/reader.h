@@ -45,6 +45,8 @@ class Archive {
 
   std::span<const Entry> entries() const { return entries_; }
   std::span<const Candidate> candidates() const { return candidates_; }
+  // Whether some kernel is of that backend.
+  bool has_backend(std::string_view backend) const;
   // NUL-terminated string at an offset found in this archive's entries or slots.
   const char *string(uint32_t offset) const { return strings_.data() + offset; }
   const TargetId &target(uint32_t entry) const { return targets_[entry]; }

@@ -32,12 +32,9 @@ const char *spelled(Feature feature) {
   return "unstated";
 }
 
-bool feature_fits(const char *name, Feature code, Feature device, std::string *reason) {
-  if (code == Feature::Any || code == device) return true;
-  if (reason)
-    *reason = std::string("needs ") + name + " " + spelled(code) + ", the device has it " +
-              spelled(device);
-  return false;
+std::string needs(const char *name, Feature code, Feature device) {
+  return std::string("needs ") + name + " " + spelled(code) + ", the device has it " +
+         spelled(device);
 }
 
 }  // namespace
@@ -62,12 +59,14 @@ std::optional<TargetId> parse_target_id(std::string_view text) {
 }
 
 bool compatible(const TargetId &code, const TargetId &device, std::string *reason) {
-  if (code.processor != device.processor) {
-    if (reason) *reason = "built for " + code.processor + ", the device is " + device.processor;
-    return false;
-  }
-  return feature_fits("sramecc", code.sramecc, device.sramecc, reason) &&
-         feature_fits("xnack", code.xnack, device.xnack, reason);
+  if (compatible(code, device)) return true;
+  if (code.processor != device.processor)
+    *reason = "built for " + code.processor + ", the device is " + device.processor;
+  else if (!feature_fits(code.sramecc, device.sramecc))
+    *reason = needs("sramecc", code.sramecc, device.sramecc);
+  else
+    *reason = needs("xnack", code.xnack, device.xnack);
+  return false;
 }
 
 }  // namespace flydsl::archive

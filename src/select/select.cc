@@ -65,7 +65,7 @@ Refusal refusal(const Context &context, const archive::Candidate &candidate,
     return Refusal::SeqQ;
   if (problem.seq_k < candidate.seq_k_min || problem.seq_k > candidate.seq_k_max)
     return Refusal::SeqK;
-  if (!archive::compatible(context.archive.target(candidate.entry), context.device, nullptr))
+  if (!archive::compatible(context.archive.target(candidate.entry), context.device))
     return Refusal::Target;
   if (problem.main && context.policy.bars(candidate.entry)) return Refusal::Backend;
   if (!context.policy.forced.empty() && !context.policy.forces(candidate.entry) &&

@@ -1,6 +1,7 @@
 // What a call costs the host: run by call_cost_test.py, with a device library that does nothing (fake_hip).
 //   call_cost list    "name operator kernels" of every problem
-//   call_cost warm    under callgrind, with kernels that are loaded, a dump for each of these calls of every problem:
+//   call_cost warm [NAME...]
+//                     under callgrind, with kernels that are loaded, a dump for each of these calls of every problem, or of those named:
 //                     "name again" with other addresses, another stream and seed than calls before, "name anew" of a new form
 //   call_cost first   "name kernels microseconds": the first call on a new handle, processor time, the least of several handles
 #include <valgrind/callgrind.h>
@@ -9,6 +10,8 @@
 #include <cstdio>
 #include <ctime>
 #include <deque>
+#include <set>
+#include <string>
 
 #include "test/src/device/fake_hip.h"
 #include "test/support/operator_problems.h"
@@ -47,9 +50,10 @@ void measure(const DeviceProblem &problem, flydsl_aot_handle *handle, void *stre
   CALLGRIND_DUMP_STATS_AT(name.c_str());
 }
 
-void warm(const tools::LibraryHandle &library) {
+void warm(const tools::LibraryHandle &library, const std::set<std::string> &names) {
   std::deque<Prepared> all;
-  for (const ProblemLine &line : operator_problems()) all.emplace_back(library, line);
+  for (const ProblemLine &line : operator_problems())
+    if (names.empty() || names.count(line.name) != 0) all.emplace_back(library, line);
   CALLGRIND_START_INSTRUMENTATION;
   for (const Prepared &one : all) {
     const std::string name = one.line.name;
@@ -84,7 +88,7 @@ void first(const tools::LibraryHandle &library, FakeHip *fake) {
   }
 }
 
-int run(const std::string &what) {
+int run(const std::string &what, const std::set<std::string> &names) {
   if (what == "list") {
     for (const ProblemLine &line : operator_problems())
       std::printf("%s %s %d\n", line.name, line.op, line.launches);
@@ -95,7 +99,7 @@ int run(const std::string &what) {
   setenv("FLYDSL_AOT_HIP_LIBRARY", FAKE_HIP7, 1);
   tools::LibraryHandle library;
   library.open({"hip", "", ""});
-  what == "warm" ? warm(library) : first(library, fake);
+  what == "warm" ? warm(library, names) : first(library, fake);
   return 0;
 }
 
@@ -103,9 +107,9 @@ int run(const std::string &what) {
 }  // namespace flydsl::test
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   try {
-    return flydsl::test::run(argv[1]);
+    return flydsl::test::run(argv[1], {argv + 2, argv + argc});
   } catch (const std::exception &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

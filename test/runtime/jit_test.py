@@ -64,7 +64,8 @@ class JitTest(unittest.TestCase):
         cases = self.folder / "cases.txt"
         cases.write_text(HEAD_DIMS)
         rows = self.folder / "calls.csv"
-        out, errors = self.run_tool("verify", "attention_forward", "--device", "emulator", "--cases", cases, FLYDSL_AOT_VERBOSE=str(rows))
+        out, errors = self.run_tool("verify", "attention_forward", "--device", "emulator", "--cases", cases, "--jit", "on", FLYDSL_AOT_JIT="off",
+                                    FLYDSL_AOT_VERBOSE=str(rows))
         self.assertIn("2 passed, 0 failed", out)
         name = "attention_forward_bf16_d640x512_general_m128n64"
         self.assertEqual(self.compiled(errors), ({name}, set()))  # once, for both

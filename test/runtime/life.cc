@@ -1,6 +1,6 @@
 // One life of a process that holds the library: run by life_test.py, which says how and looks at what is left.
-//   life HOW LIBRARY [LIBRARY]
-// The device library is hip_between. Exit status 7: as it should be. Creating a file ends the process.
+//   life HOW LIBRARY [LIBRARY or DEVICE LIBRARY]
+// The device library is hip_between unless one is given. Exit status 7: as it should be. Creating a file ends the process.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -11,6 +11,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -47,6 +49,7 @@ struct Library {
     find("flydsl_aot_open", &open);
     find("flydsl_aot_close", &close);
     find("flydsl_aot_last_error", &last_error);
+    find("flydsl_aot_get_info", &get_info);
     find("flydsl_aot_gemm", &gemm);
     find("flydsl_aot_device_malloc", &malloc);
     find("flydsl_aot_device_free", &free);
@@ -58,20 +61,28 @@ struct Library {
     if (!*function) fail("dlsym", name);
   }
 
-  flydsl_aot_handle *open_device() const {
+  // NULL: the device library that the library finds.
+  flydsl_aot_handle *open_device(const char *device_library) const {
     flydsl_aot_open_options options{};
     options.struct_size = sizeof options;
     options.device = FLYDSL_AOT_DEVICE_HIP;
-    options.device_library = HIP_BETWEEN;
+    options.device_library = device_library;
     flydsl_aot_handle *handle = nullptr;
     if (open(&options, &handle) != FLYDSL_AOT_OK) fail("open", last_error());
     return handle;
+  }
+  flydsl_aot_info info(const flydsl_aot_handle *handle) const {
+    flydsl_aot_info info{};
+    info.struct_size = sizeof info;
+    if (get_info(handle, &info) != FLYDSL_AOT_OK) fail("get_info", last_error());
+    return info;
   }
 
   void *loaded;
   decltype(&flydsl_aot_open) open;
   decltype(&flydsl_aot_close) close;
   decltype(&flydsl_aot_last_error) last_error;
+  decltype(&flydsl_aot_get_info) get_info;
   decltype(&flydsl_aot_gemm) gemm;
   decltype(&flydsl_aot_device_malloc) malloc;
   decltype(&flydsl_aot_device_free) free;
@@ -81,7 +92,8 @@ struct Library {
 // A product with memory of its own.
 class Work {
  public:
-  explicit Work(const Library &library) : library_(library), handle_(library.open_device()) {
+  explicit Work(const Library &library, const char *device_library = HIP_BETWEEN)
+      : library_(library), handle_(library.open_device(device_library)) {
     params_.struct_size = sizeof params_;
     params_.alpha = 1;
     for (flydsl_aot_tensor *tensor : {&params_.a, &params_.b, &params_.d}) {
@@ -100,6 +112,7 @@ class Work {
     wrong.a.rank = 7;
     if (library_.gemm(handle_, &wrong, nullptr) == FLYDSL_AOT_OK) fail("gemm", "not refused");
   }
+  flydsl_aot_info info() const { return library_.info(handle_); }
   void finish() {
     if (library_.synchronize(handle_) != FLYDSL_AOT_OK) fail("synchronize", library_.last_error());
     for (flydsl_aot_tensor *tensor : {&params_.a, &params_.b, &params_.d})
@@ -176,6 +189,8 @@ int two_copies(const char *path, const char *other_path) {
   of_other.launch();
   of_one.refused();
   if (!*one.last_error() || *other.last_error()) fail("copies", "share the last error");
+  const std::string archive = of_one.info().archive_path;
+  if (archive == of_other.info().archive_path) fail("copies share the archive", archive.c_str());
   of_one.finish();
   dlclose(one.loaded);
   of_other.launch();
@@ -183,10 +198,27 @@ int two_copies(const char *path, const char *other_path) {
   return kRight;
 }
 
+// A HIP runtime that something else has opened, for itself alone, is used though the loader would find another one.
+int runtime_of_a_wheel(const char *path, const char *runtime) {
+  if (!dlopen(runtime, RTLD_NOW | RTLD_LOCAL)) fail("dlopen", dlerror());
+  const Library library(path);
+  Work work(library, nullptr);
+  work.launch();
+  if (std::string used = work.info().device_library; used != runtime) fail("uses", used.c_str());
+  std::set<std::string> loaded;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("libamdhip64") != std::string::npos) loaded.insert(line.substr(line.find('/')));
+  if (loaded != std::set<std::string>{runtime}) fail("runtimes", std::to_string(loaded.size()).c_str());
+  work.finish();
+  return kRight;
+}
+
 int live(const std::string &how, const char *path, const char *other_path) {
   if (how == "reload") return reload(path);
   if (how == "signals") return signals(path);
   if (how == "two_copies") return two_copies(path, other_path);
+  if (how == "runtime_of_a_wheel") return runtime_of_a_wheel(path, other_path);
   if (how == "from_root" && chdir("/") != 0) fail("chdir", path);
 
   static const Library library(path);

@@ -1,6 +1,9 @@
 // The library under ThreadSanitizer, with a device library that does nothing: many threads make the first calls of a handle at once, of
 // every operator, while others query, fail, and open and close handles of their own; then the same with a limit on loaded kernels.
-// (Public reports: B50.) A race ends the program with TSan's report and status 66.
+// (Public reports: B50, for which a hundred fresh processes do the first.) A race ends the program with TSan's report and status 66.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <barrier>
 #include <cstdio>
 #include <thread>
@@ -40,6 +43,62 @@ int work(const DeviceProblem &problem, flydsl_aot_handle *handle, size_t thread)
   return failures + (problem.launch(handle, stream) != FLYDSL_AOT_OK);
 }
 
+// From a barrier on, what each of the threads is to do; how often it went wrong.
+template <class Work>
+int at_once(Work work) {
+  std::atomic<int> failures{0};
+  std::barrier start(kThreads);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      failures += work(i);
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  return failures;
+}
+
+// The first calls of a process, of eight problems, each kernel loaded once on each device; then kernels go while threads need them.
+int first_calls() {
+  constexpr size_t kProblems = 8;
+  FakeHip *fake = open_fake_hip(FAKE_HIP7);
+  fake->reset();
+  setenv("FLYDSL_AOT_HIP_LIBRARY", FAKE_HIP7, 1);
+  tools::LibraryHandle memory;
+  memory.open({"hip", "", ""});
+  std::deque<DeviceProblem> problems;
+  for (size_t i = 0; i < kProblems; ++i) problems.emplace_back(memory, operator_problems()[i]);
+  int failures = 0, loads[2] = {};
+  for (const uint32_t limit : {0u, 2u}) {
+    flydsl_aot_handle *handle = open(limit);
+    const int before = fake->loads;
+    failures += at_once([&](size_t thread) {
+      void *const stream = fake_stream(static_cast<int>(thread / kProblems % 2));
+      return problems[thread % kProblems].launch(handle, stream) != FLYDSL_AOT_OK;
+    });
+    flydsl_aot_close(handle);
+    loads[limit != 0] = fake->loads - before;
+  }
+  for (const DeviceProblem &problem : problems)
+    failures += problem.prefetch(memory.get()) != FLYDSL_AOT_OK;
+  const int kernels = fake->loads - loads[0] - loads[1];
+  return failures != 0 || loads[0] != 2 * kernels;  // of two devices
+}
+
+// `count` processes that do it, each forked before anything was done.
+int fresh_processes(int count) {
+  int failures = 0;
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = fork();
+    if (child == 0) std::exit(first_calls());
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) ++failures;
+  }
+  std::printf("%d processes, %d failed\n", count, failures);
+  return failures != 0;
+}
+
 int run() {
   FakeHip *fake = open_fake_hip(FAKE_HIP7);
   fake->reset();
@@ -49,22 +108,14 @@ int run() {
   const auto &lines = operator_problems();
   std::deque<DeviceProblem> problems;
   for (size_t i = 0; i < kThreads; ++i) problems.emplace_back(memory, lines[i % lines.size()]);
-  std::atomic<int> failures{0};
+  int failures = 0;
   for (const uint32_t limit : {0u, 2u}) {
     flydsl_aot_handle *handle = open(limit);
-    std::barrier start(kThreads);
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&, i] {
-        start.arrive_and_wait();
-        failures += work(problems[i], handle, i);
-      });
-    }
-    for (std::thread &thread : threads) thread.join();
+    failures += at_once([&](size_t thread) { return work(problems[thread], handle, thread); });
     flydsl_aot_close(handle);
   }
   const int left = fake->live_modules;
-  std::printf("%d calls failed, %d modules loaded, %d left\n", failures.load(), fake->loads.load(),
+  std::printf("%d calls failed, %d modules loaded, %d left\n", failures, fake->loads.load(),
               left);
   return failures != 0 || left != 0;
 }
@@ -74,7 +125,7 @@ int run() {
 
 int main() {
   try {
-    return flydsl::test::run();
+    return flydsl::test::fresh_processes(100) | flydsl::test::run();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
