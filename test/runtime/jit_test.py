@@ -9,6 +9,7 @@ import unittest
 
 TOOL, PACK = os.environ["TOOL"], os.environ["PACK"]
 MANIFEST, OBJECTS = pathlib.Path(os.environ["MANIFEST"]), os.environ["OBJECTS"]
+ARCHIVE = pathlib.Path(os.environ["ARCHIVE"])
 
 # D and Dv beyond every archive, padded and not, masks, a row that the tiles cut.
 HEAD_DIMS = """
@@ -23,9 +24,14 @@ class JitTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.cache = self.folder / "cache"
+        # Of one architecture, whatever else the build has.
+        self.archives = self.folder / "archives"
+        self.archives.mkdir()
+        (self.archives / ARCHIVE.name).symlink_to(ARCHIVE)
 
     def start(self, *arguments, **environment):
-        settings = {"FLYDSL_AOT_DEVICE": "emulator", "FLYDSL_AOT_JIT": "on", "FLYDSL_AOT_JIT_CACHE_DIR": str(self.cache), "FLYDSL_AOT_LOG": "info"}
+        settings = {"FLYDSL_AOT_DEVICE": "emulator", "FLYDSL_AOT_JIT": "on", "FLYDSL_AOT_JIT_CACHE_DIR": str(self.cache), "FLYDSL_AOT_LOG": "info",
+                    "FLYDSL_AOT_ARCHIVE_PATH": str(self.archives)}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FLYDSL_")}
         return subprocess.Popen([TOOL, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env=kept | settings | environment)
