@@ -13,5 +13,11 @@
   static_cast<unsigned>(__builtin_amdgcn_uicmp(static_cast<unsigned>(predicate), 0u, 33))
 #endif
 
+// The same instructions, with a few more for subnormal numbers.
+#if !__has_builtin(__builtin_amdgcn_exp2f)
+#define __builtin_amdgcn_exp2f(x) __builtin_exp2f(x)
+#define __builtin_amdgcn_logf(x) __builtin_log2f(x)
+#endif
+
 // bf16 is 16 bits, then, that kernels widen and round themselves.
 #define FLYDSL_NO_BF16 (__clang_major__ < 18)
