@@ -9,23 +9,27 @@ _SECOND_PASS_ELEMENTS = 2048  # of D, of a work-group
 _ROWS_SUMMED = 32  # the same of sums
 
 
-def _general(dtype):
+def tiled(name, form, operand, dtype, waves_per_simd):
+    """An instance of operands of any strides by tiles of TILES["general"], in the kernel gemm_<form>."""
     _, rows, columns = TILES["general"]
-    name = "fp8" if dtype == "e4m3" else dtype
     return Instance(
-        name=f"gemm_{name}_general_m{rows}n{columns}",
-        header="gemm/gemm_general.hip.h",
-        entry=f"gemm_general<{_OPERANDS[dtype]}>",
+        name=f"gemm_{name}_{form}_m{rows}n{columns}",
+        header=f"gemm/gemm_{form}.hip.h",
+        entry=f"gemm_{form}<{operand}>",
         key=key(dtype, dtype),
         preference=0,
         align_bytes=1,
         block=(256, 1, 1),
         tile=(rows, columns, 0),
         lds_dynamic_bytes=0,
-        waves_per_simd=2,
+        waves_per_simd=waves_per_simd,
         seq_q=SIZES,
         seq_k=SIZES,
     )
+
+
+def _general(dtype):
+    return tiled("fp8" if dtype == "e4m3" else dtype, "general", _OPERANDS[dtype], dtype, 2)
 
 
 def _pass(name, entry, threads, tile):
