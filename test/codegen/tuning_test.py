@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import random
 import statistics
 import subprocess
 import sys
@@ -89,6 +90,29 @@ class TuningFiles(unittest.TestCase):
             self.refused("holds no times", row(figures_us=figures))
         for origin in ("", "guess", "hip:", "model:\n"):
             self.refused("'origin' is not", row(origin=origin))
+
+    def test_lines_of_any_bytes(self):
+        """Each change of a sound line is refused with file and line, or leaves rows that are sound, too."""
+        sound = line_of(row()).encode()
+        values = [b"null", b"-1", b"1e999", b"NaN", b"9" * 5000, b"true", b'"\\ud800"', b"{}", b"[" * 100000, b"\xff", b"\0", b"\r", b""]
+        generator = random.Random(7)
+        refused = 0
+        for turn in range(3000):
+            line = bytearray(sound)
+            for _ in range(generator.choice((1, 1, 2, 5))):
+                at = generator.randrange(len(line))
+                if generator.random() < 0.5:
+                    line[at] = generator.randrange(256)
+                else:
+                    line[at:at + generator.choice((0, 1, 8))] = generator.choice(values)
+            self.path.write_bytes(bytes(line) + b"\n")
+            try:
+                tuning.manifest_rows(OP, ARCH, self.folder)
+            except tuning.TuningError as error:
+                self.assertRegex(str(error), r"gemm\.jsonl:\d+: ", turn)
+                refused += 1
+        self.assertGreater(refused, 2000)
+        self.assertLess(refused, 3000)
 
     def test_contradictions(self):
         self.refused("slower than another", row(winner=A, runner_up=B))
