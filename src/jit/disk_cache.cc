@@ -122,8 +122,7 @@ std::optional<std::vector<unsigned char>> DiskCache::read(const Key &key) const 
   const std::string path = path_of(key);
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
-  if (file.fd() < 0 || fstat(file.fd(), &info) != 0) return {};
-  // What is in it will run.
+  if (file.fd() < 0 || fstat(file.fd(), &info) != 0 || !folder_is_own()) return {};
   if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH))) {
     FLYDSL_LOG(Warn, "'%s' is not used: not a file that only its user can write", path.c_str());
     return {};
@@ -167,15 +166,19 @@ bool DiskCache::make_folder() const {
     }
     if (slash == std::string::npos) break;
   }
+  return folder_is_own();
+}
+
+// Whoever can write there decides which files are found, and what is in them will run.
+bool DiskCache::folder_is_own() const {
   struct stat info {};
-  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-      (info.st_mode & (S_IWGRP | S_IWOTH))) {
-    FLYDSL_LOG(Warn,
-               "compiled kernels are not kept: '%s' is not a folder that only its user can write",
-               folder.c_str());
-    return false;
-  }
-  return true;
+  if (stat(options_.folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+      info.st_uid == geteuid() && !(info.st_mode & (S_IWGRP | S_IWOTH)))
+    return true;
+  FLYDSL_LOG(Warn,
+             "compiled kernels are not kept: '%s' is not a folder that only its user can write",
+             options_.folder.c_str());
+  return false;
 }
 
 bool DiskCache::write_file(const std::string &path, const Key &key,

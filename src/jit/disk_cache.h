@@ -44,6 +44,7 @@ class DiskCache {
 
  private:
   bool make_folder() const;
+  bool folder_is_own() const;
   bool write_file(const std::string &path, const Key &key,
                   const std::vector<unsigned char> &image) const;
   void evict(const std::string &keep) const;

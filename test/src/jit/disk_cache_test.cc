@@ -105,7 +105,11 @@ TEST_F(DiskCacheTest, FilesOthersCouldHaveWrittenAreNotUsed) {
   fs::remove(file_of(key_of(1)));
   ASSERT_EQ(mkfifo(file_of(key_of(1)).c_str(), 0600), 0);
   EXPECT_FALSE(cache().read(key_of(1)));
+  fs::remove(file_of(key_of(1)));
+  fs::rename(folder() + "/elsewhere", file_of(key_of(1)));
+  EXPECT_TRUE(cache().read(key_of(1)));
   fs::permissions(folder(), fs::perms::group_write, fs::perm_options::add);
+  EXPECT_FALSE(cache().read(key_of(1)));
   EXPECT_FALSE(cache().write(key_of(2), fake_image(2)));
 }
 
