@@ -156,7 +156,7 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   FLYDSL_RETURN_IF_ERROR(room->read("params", caller));
   const Params &params = room->get();
-  FLYDSL_RETURN_IF_ERROR(check(params, query));
+  FLYDSL_RETURN_IF_ERROR(check(params, query, handle->jit != nullptr));
   *problem = describe(params, handle->compute_units);
   return {};
 }

@@ -15,7 +15,6 @@ namespace flydsl::attention_backward {
 using Params = flydsl_aot_attention_backward_params;
 using Kernarg = flydsl_aot_attention_backward_kernarg;
 using Sizes = attention_forward::Sizes;
-using HeadDims = attention_forward::HeadDims;
 
 constexpr const char *kName = "attention_backward";
 
@@ -32,13 +31,12 @@ constexpr size_t kPasses = 0 FLYDSL_AOT_ATTENTION_BACKWARD_PASSES(FLYDSL_AOT_PAS
 // The forward problem whose gradients are wanted; of what the forward call writes it has out only.
 attention_forward::Params forward_of(const Params &params);
 
-// The class that serves these head dims; null if none holds them.
-const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v);
-std::string class_list();  // for messages
+// The classes of codegen/describe/attention_backward/general.py.
+extern const HeadDimClasses kHeadDimClasses;
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only
-// for their alignment, and the workspace not at all.
-Status check(const Params &params, bool query);
+// for their alignment, and the workspace not at all. `compiled`: whether kernels may be compiled.
+Status check(const Params &params, bool query, bool compiled);
 
 // A checked problem.
 struct Problem : Sizes {

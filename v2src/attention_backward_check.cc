@@ -167,15 +167,6 @@ Status check_padded_lse(const Operands &all, const Sizes &sizes) {
   return {};
 }
 
-Status check_head_dim(const Sizes &sizes) {
-  const int64_t head_dim_qk = sizes.head_dim_qk, head_dim_v = sizes.head_dim_v;
-  if (head_dim_qk > 0 && head_dim_v > 0 && class_of(head_dim_qk, head_dim_v)) return {};
-  return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-               "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
-               static_cast<long long>(head_dim_qk), static_cast<long long>(head_dim_v),
-               class_list().c_str());
-}
-
 // The tiles of the kernels can be numbered: those with the fewest keys or rows of any instance. (128 rows are checked with
 // the sizes.)
 Status check_tiles(const Sizes &sizes, bool no_rows) {
@@ -241,7 +232,7 @@ Status check_score_outputs(const Params &params, const Operands &all, const Size
 
 }  // namespace
 
-Status check(const Params &params, bool query) {
+Status check(const Params &params, bool query, bool compiled) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out, &all.lse, &all.dout},
                                         "q, k, v, out, lse and dout"));
@@ -252,7 +243,8 @@ Status check(const Params &params, bool query) {
   FLYDSL_RETURN_IF_ERROR(attention_forward::check_lengths(forward));
   const Sizes sizes = attention_forward::sizes_of(forward);
   FLYDSL_RETURN_IF_ERROR(check_padded_lse(all, sizes));
-  FLYDSL_RETURN_IF_ERROR(check_head_dim(sizes));
+  FLYDSL_RETURN_IF_ERROR(
+      kHeadDimClasses.check(sizes.head_dim_qk, sizes.head_dim_v, compiled));
   const bool no_rows = sizes.batches == 0 || sizes.heads_q == 0 || sizes.seq_q == 0;
   FLYDSL_RETURN_IF_ERROR(attention_forward::check_limits(sizes, no_rows));
   FLYDSL_RETURN_IF_ERROR(check_tiles(sizes, no_rows));

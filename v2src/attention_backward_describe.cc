@@ -10,9 +10,10 @@
 namespace flydsl::attention_backward {
 namespace {
 
-// The classes of codegen/describe/attention_backward/general.py, best first.
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_BACKWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
+constexpr HeadDims kCompiledClasses[] = {
+    FLYDSL_AOT_ATTENTION_BACKWARD_COMPILED_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
 
 // Whether the problem has what only general instances compute.
@@ -22,7 +23,7 @@ bool needs_general_instance(const Params &params) {
 }
 
 bool is_nearly_its_class(const Problem &problem) {
-  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
   return is_nearly(problem.head_dim_qk, dims.qk) && is_nearly(problem.head_dim_v, dims.v);
 }
 
@@ -68,7 +69,7 @@ bool is_faster_together(const Problem &problem, uint32_t compute_units) {
 }
 
 uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, bool padded) {
-  const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+  const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
   return flydsl_aot_attention_backward_key(
       static_cast<uint64_t>(problem.params->q.dtype), static_cast<uint64_t>(dims.qk),
       static_cast<uint64_t>(dims.v), mask, static_cast<uint64_t>(pass), general, padded);
@@ -84,7 +85,7 @@ void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
   if (pass == Pass::fused) {
     const uint64_t mask = problem.bounds;
     if (!nearly) return;
-    const HeadDims &dims = *class_of(problem.head_dim_qk, problem.head_dim_v);
+    const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
     if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
       keys[count++] = key_of(problem, pass, mask, false, false);
     keys[count++] = key_of(problem, pass, mask, false, true);
@@ -176,19 +177,7 @@ attention_forward::Params forward_of(const Params &params) {
   return forward;
 }
 
-const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v) {
-  for (const HeadDims &dims : kClasses) {
-    if (head_dim_qk <= dims.qk && head_dim_v <= dims.v) return &dims;
-  }
-  return nullptr;
-}
-
-std::string class_list() {
-  std::string list;
-  for (const HeadDims &dims : kClasses)
-    list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
-  return list;
-}
+const HeadDimClasses kHeadDimClasses = {kClasses, kCompiledClasses};
 
 bool wanted(const flydsl_aot_tensor &output) {
   return present(output) && !empty(output);

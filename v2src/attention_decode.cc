@@ -53,10 +53,10 @@ Status prepare(const flydsl_aot_handle *handle, const Params *caller, bool query
   if (!handle) return error(FLYDSL_AOT_INVALID_ARGUMENT, "handle is NULL");
   FLYDSL_RETURN_IF_ERROR(room->read("params", caller, offsetof(Params, k_descale)));
   const Params &params = room->get();
-  FLYDSL_RETURN_IF_ERROR(check(params, query));
-  // A query without pointers is about v apart from k if a kernel reads them so.
+  FLYDSL_RETURN_IF_ERROR(check(params, query, handle->jit != nullptr));
+  // A query without pointers is about v apart from k if a kernel of an archive reads them so.
   const bool apart =
-      query && !shares_values(params, false) && find_class(sizes_of(params), false);
+      query && !shares_values(params, false) && find_class(sizes_of(params), false, false);
   *problem = describe(params, !apart && shares_values(params, query));
   return {};
 }
@@ -84,11 +84,16 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
   FLYDSL_RETURN_IF_ERROR(choose(handle, problem.reduce_key, *target, &reduce));
   FLYDSL_RETURN_IF_ERROR(workspace_of(handle, problem, *target, &entry, &result->workspace_bytes));
   if (shares_values(params.get(), true) && !shares_values(params.get(), false)) {
-    // Without pointers either may be what the call finds.
-    uint32_t other = 0;
-    uint64_t bytes = 0;
-    FLYDSL_RETURN_IF_ERROR(workspace_of(handle, describe(params.get(), true), *target, &other, &bytes));
-    result->workspace_bytes = std::max(result->workspace_bytes, bytes);
+    // Without pointers either may be what the call finds; but not a kernel that cannot be compiled here.
+    for (const bool shared : {false, true}) {
+      if (!find_class(problem, shared, handle->jit != nullptr)) continue;
+      uint32_t other = 0;
+      uint64_t bytes = 0;
+      const Status status =
+          workspace_of(handle, describe(params.get(), shared), *target, &other, &bytes);
+      if (!status.ok() && status.code() != FLYDSL_AOT_COMPILER_NOT_FOUND) return status;
+      result->workspace_bytes = std::max(result->workspace_bytes, bytes);
+    }
   }
   describe_kernel(handle, entry, result);
   return {};

@@ -30,8 +30,8 @@ struct Class {
 };
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only
-// for their alignment, and the workspace not at all.
-Status check(const Params &params, bool query);
+// for their alignment, and the workspace not at all. `compiled`: whether kernels may be compiled.
+Status check(const Params &params, bool query, bool compiled);
 
 struct Sizes {
   int64_t batches, heads_q, heads_kv;
@@ -43,9 +43,9 @@ struct Sizes {
 Sizes sizes_of(const Params &params);
 
 // The class that computes these sizes, or null. `shared`: one that reads memory once for keys and values
-// will do.
-const Class *find_class(const Sizes &sizes, bool shared);
-std::string head_dims_list(int64_t kv_format);  // of classes, for messages
+// will do. `compiled`: or one whose kernels are compiled at run time, if no other does.
+const Class *find_class(const Sizes &sizes, bool shared, bool compiled);
+std::string head_dims_list(int64_t kv_format, bool compiled);  // of classes, for messages
 
 // Refuses what the plan of the kernels cannot number.
 Status check_plan(const Sizes &sizes);

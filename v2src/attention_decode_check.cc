@@ -3,6 +3,7 @@
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_check.h"
 #include "v2src/attention_decode.h"
+#include "v2src/head_dim_classes.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
 
@@ -111,8 +112,8 @@ Status check_paging(const Params &params) {
   return check_paged_keys(params.seqused_k, params.k);
 }
 
-// `shared`: values are, or may be, part of the keys.
-Status check_limits(const Sizes &sizes, bool shared, bool nothing_to_do) {
+// `shared`: values are, or may be, part of the keys. `compiled`: whether kernels may be compiled.
+Status check_limits(const Sizes &sizes, bool shared, bool nothing_to_do, bool compiled) {
   const struct {
     const char *name;
     int64_t value, most;
@@ -130,14 +131,15 @@ Status check_limits(const Sizes &sizes, bool shared, bool nothing_to_do) {
   }
   if (nothing_to_do) return {};
   const int64_t multiple = sizes.kv_format == 0 ? 8 : 16;  // of 16 bytes, what a lane copies
-  if (!find_class(sizes, shared) || sizes.head_dim_qk % multiple != 0 ||
-      sizes.head_dim_v % multiple != 0) {
+  const bool in_steps = sizes.head_dim_qk % multiple == 0 && sizes.head_dim_v % multiple == 0;
+  if (!in_steps || !find_class(sizes, shared, compiled)) {
     return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
                  "head dims D = %lld, Dv = %lld; attention_decode supports multiples of %lld up to "
-                 "D/Dv %s with k and v of this dtype",
+                 "D/Dv %s with k and v of this dtype%s",
                  static_cast<long long>(sizes.head_dim_qk),
                  static_cast<long long>(sizes.head_dim_v), static_cast<long long>(multiple),
-                 head_dims_list(sizes.kv_format).c_str());
+                 head_dims_list(sizes.kv_format, compiled).c_str(),
+                 in_steps && find_class(sizes, shared, true) ? kCouldBeCompiled : "");
   }
   return check_plan(sizes);
 }
@@ -180,14 +182,14 @@ Status check_descales(const Params &params, const Operands &all, bool query) {
 
 }  // namespace
 
-Status check(const Params &params, bool query) {
+Status check(const Params &params, bool query, bool compiled) {
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}, "q, k, v and out"));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));
   FLYDSL_RETURN_IF_ERROR(check_shapes(params, all));
   FLYDSL_RETURN_IF_ERROR(check_paging(params));
-  FLYDSL_RETURN_IF_ERROR(
-      check_limits(sizes_of(params), shares_values(params, query), empty(params.out)));
+  FLYDSL_RETURN_IF_ERROR(check_limits(sizes_of(params), shares_values(params, query),
+                                      empty(params.out), compiled));
   FLYDSL_RETURN_IF_ERROR(check_mask(params.mask));
   FLYDSL_RETURN_IF_ERROR(check_scale(params.scale));
   FLYDSL_RETURN_IF_ERROR(check_softcap(params.softcap));

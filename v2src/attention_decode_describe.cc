@@ -2,6 +2,7 @@
 // (codegen/describe/attention_decode.py).
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_decode.h"
@@ -14,11 +15,19 @@ namespace {
 #define FLYDSL_AOT_CLASS(kv_format, qk, v, shared, row_blocks) \
   {kv_format, qk, v, shared != 0, row_blocks},
 constexpr Class kClasses[] = {FLYDSL_AOT_ATTENTION_DECODE_CLASSES(FLYDSL_AOT_CLASS)};
+constexpr Class kCompiledClasses[] = {
+    FLYDSL_AOT_ATTENTION_DECODE_COMPILED_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
 
 #define FLYDSL_AOT_WIDEST(v) v,
 constexpr int64_t kWidestValues[] = {FLYDSL_AOT_ATTENTION_DECODE_WIDEST_VALUES(FLYDSL_AOT_WIDEST)};
 #undef FLYDSL_AOT_WIDEST
+
+// Best first.
+constexpr std::span<const Class> kClassLists[] = {kClasses, kCompiledClasses};
+std::span<const std::span<const Class>> classes(bool compiled) {
+  return {kClassLists, compiled ? 2u : 1u};
+}
 
 constexpr int64_t kRowsOfBlock = 16;
 constexpr int64_t kKeysOfTile = 32;
@@ -92,23 +101,27 @@ void set_equal_plan(Kernarg *kernarg) {
 
 }  // namespace
 
-const Class *find_class(const Sizes &sizes, bool shared) {
-  for (const Class &candidate : kClasses) {
-    if (candidate.kv_format == sizes.kv_format && sizes.head_dim_qk <= candidate.qk &&
-        sizes.head_dim_v <= candidate.v && (shared || !candidate.shared))
-      return &candidate;
+const Class *find_class(const Sizes &sizes, bool shared, bool compiled) {
+  for (const std::span<const Class> list : classes(compiled)) {
+    for (const Class &candidate : list) {
+      if (candidate.kv_format == sizes.kv_format && sizes.head_dim_qk <= candidate.qk &&
+          sizes.head_dim_v <= candidate.v && (shared || !candidate.shared))
+        return &candidate;
+    }
   }
   return nullptr;
 }
 
-std::string head_dims_list(int64_t kv_format) {
-  std::string list;
-  for (const Class &candidate : kClasses) {
-    if (candidate.kv_format != kv_format) continue;
-    list += (list.empty() ? "" : ", ") + std::to_string(candidate.qk) + "/" +
-            std::to_string(candidate.v) + (candidate.shared ? " (v part of k)" : "");
+std::string head_dims_list(int64_t kv_format, bool compiled) {
+  std::string text;
+  for (const std::span<const Class> list : classes(compiled)) {
+    for (const Class &candidate : list) {
+      if (candidate.kv_format != kv_format) continue;
+      text += (text.empty() ? "" : ", ") + std::to_string(candidate.qk) + "/" +
+              std::to_string(candidate.v) + (candidate.shared ? " (v part of k)" : "");
+    }
   }
-  return list;
+  return text;
 }
 
 bool shares_values(const Params &params, bool query) {
@@ -160,7 +173,7 @@ Problem describe(const Params &params, bool shared) {
   problem.empty = empty(params.out);
   if (problem.empty) return problem;
   problem.group_rows = problem.heads_q / problem.heads_kv * problem.seq_q;
-  const Class &chosen = *find_class(problem, shared);
+  const Class &chosen = *find_class(problem, shared, true);  // as was checked
   const uint64_t dtype = static_cast<uint64_t>(params.q.dtype);
   problem.key.op = problem.reduce_key.op = kName;
   problem.key.functional_key = flydsl_aot_attention_decode_key(

@@ -6,6 +6,7 @@
 #include "flydsl_aot_generated/attention_forward_kernarg.h"
 #include "src/select/select.h"
 #include "src/status/status.h"
+#include "v2src/head_dim_classes.h"
 #include "v2src/launch.h"
 
 namespace flydsl::attention_forward {
@@ -21,17 +22,8 @@ constexpr uint32_t kTileRows = 128;
 // Axes of a dense tensor. A packed one, (H, total, D), lacks the first.
 enum Axis { kBatch, kHead, kSeq, kDim };
 
-// A head-dim class: problems of at most these head dims, padded inside the kernel.
-struct HeadDims {
-  int64_t qk, v;
-};
-// The class that serves these head dims, of those whose kernels are compiled at run time if no other does; null if none holds
-// them.
-const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v);
-// Whether a class that an archive may have serves them.
-bool in_archives(int64_t head_dim_qk, int64_t head_dim_v);
-// "32/32, 64/64, ...", for messages; `compiled`: with those whose kernels are compiled.
-std::string class_list(bool compiled);
+// The classes of codegen/describe/attention_forward/general.py.
+extern const HeadDimClasses kHeadDimClasses;
 
 // Whether the parameters make a problem that this version computes. With `query` pointers count only
 // for their alignment. `compiled`: whether kernels may be compiled.

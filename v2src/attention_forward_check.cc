@@ -74,17 +74,9 @@ Status check_shapes(const Operands &all) {
 }
 
 Status check_head_dim(const Sizes &sizes, bool has_lse, bool compiled) {
-  const int64_t head_dim_qk = sizes.head_dim_qk, head_dim_v = sizes.head_dim_v;
   // Without an lse there is nothing to compute for Dv = 0; with one there would be.
-  if (head_dim_v == 0 && !has_lse) return {};
-  if (head_dim_qk > 0 && head_dim_v > 0 &&
-      (compiled ? class_of(head_dim_qk, head_dim_v) != nullptr
-                : in_archives(head_dim_qk, head_dim_v)))
-    return {};
-  return error(FLYDSL_AOT_UNSUPPORTED_HEAD_DIM,
-               "head dims D = %lld, Dv = %lld; supported: from 1 up to one of the classes D/Dv %s",
-               static_cast<long long>(head_dim_qk), static_cast<long long>(head_dim_v),
-               class_list(compiled).c_str());
+  if (sizes.head_dim_v == 0 && !has_lse) return {};
+  return kHeadDimClasses.check(sizes.head_dim_qk, sizes.head_dim_v, compiled);
 }
 
 Status check_layout(const Operands &all) {

@@ -1,6 +1,5 @@
 // A checked attention_forward problem as what selection looks up.
 #include <algorithm>
-#include <span>
 
 #include "v2src/attention_arguments.h"
 #include "v2src/attention_forward_aiter.h"
@@ -9,20 +8,11 @@
 namespace flydsl::attention_forward {
 namespace {
 
-// The classes of codegen/describe/attention_forward/general.py, best first.
 #define FLYDSL_AOT_CLASS(qk, v) {qk, v},
 constexpr HeadDims kClasses[] = {FLYDSL_AOT_ATTENTION_FORWARD_HEAD_DIM_CLASSES(FLYDSL_AOT_CLASS)};
 constexpr HeadDims kCompiledClasses[] = {
     FLYDSL_AOT_ATTENTION_FORWARD_COMPILED_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
-
-const HeadDims *first_that_holds(std::span<const HeadDims> classes, int64_t head_dim_qk,
-                                 int64_t head_dim_v) {
-  for (const HeadDims &dims : classes) {
-    if (head_dim_qk <= dims.qk && head_dim_v <= dims.v) return &dims;
-  }
-  return nullptr;
-}
 
 // The first query sees the fewest keys to the right, the last one the fewest to the left.
 bool left_hides(const Params &params, const Sizes &sizes) {
@@ -88,7 +78,7 @@ bool has_many_rows(const Problem &problem) {
 // them, those that take smaller ones too, those with every feature for 16-bit elements, and the general ones of its class. Last,
 // for tuning rows and what a user forces: those of many rows if it has few, and AITER's.
 void set_keys(const Problem &problem, bool with_aiter, select::Problem *key) {
-  const HeadDims *dims = class_of(problem.head_dim_qk, problem.head_dim_v);
+  const HeadDims *dims = kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
   if (!dims) return;  // an empty problem; nothing is looked up for it
   const auto key_of = [&](uint64_t mask, bool general, bool float8, bool padded, bool many_rows) {
     return flydsl_aot_attention_forward_key(
@@ -163,25 +153,7 @@ Sizes sizes_of(const Params &params) {
   return sizes;
 }
 
-const HeadDims *class_of(int64_t head_dim_qk, int64_t head_dim_v) {
-  const HeadDims *dims = first_that_holds(kClasses, head_dim_qk, head_dim_v);
-  return dims ? dims : first_that_holds(kCompiledClasses, head_dim_qk, head_dim_v);
-}
-
-bool in_archives(int64_t head_dim_qk, int64_t head_dim_v) {
-  return first_that_holds(kClasses, head_dim_qk, head_dim_v) != nullptr;
-}
-
-std::string class_list(bool compiled) {
-  std::string list;
-  const auto add = [&](std::span<const HeadDims> classes) {
-    for (const HeadDims &dims : classes)
-      list += (list.empty() ? "" : ", ") + std::to_string(dims.qk) + "/" + std::to_string(dims.v);
-  };
-  add(kClasses);
-  if (compiled) add(kCompiledClasses);
-  return list;
-}
+const HeadDimClasses kHeadDimClasses = {kClasses, kCompiledClasses};
 
 Problem describe(const Params &params, bool with_aiter) {
   Problem problem{};

@@ -12,6 +12,7 @@
 #include "src/jit/compiler.h"
 #include "src/status/status.h"
 #include "v2src/handle.h"
+#include "v2src/head_dim_classes.h"
 #include "v2src/struct_size.h"
 
 namespace flydsl {
@@ -144,23 +145,25 @@ Status resolve_jit(flydsl_aot_jit asked, bool *allowed) {
 }
 
 // The archive of the architecture and, where they are allowed, the kernels that can be compiled; these alone where the places
-// looked at hold nothing for the architecture. A place that was named and is not there stays an error.
+// looked at hold nothing for the architecture: where they are not allowed, the message says so. A place that was named and is not
+// there stays an error.
 Status open_kernels(const flydsl_aot_open_options &options, flydsl_aot_handle *handle) {
   bool jit = false;
   FLYDSL_RETURN_IF_ERROR(resolve_jit(options.jit, &jit));
   const Status found = archive::find_archive(handle->arch, options.archive_path,
                                              FLYDSL_AOT_GENERATED_ABI_ID, &handle->archive);
-  if (!jit) return found;
   if (!found.ok()) {
-    const char *named = std::getenv("FLYDSL_AOT_ARCHIVE_PATH");
-    const bool absent =
-        found.code() == FLYDSL_AOT_ARCHIVE_NOT_FOUND && !options.archive_path && !(named && *named);
-    if (!absent && found.code() != FLYDSL_AOT_UNSUPPORTED_ARCH) return found;
+    const bool nothing_there = found.code() == FLYDSL_AOT_UNSUPPORTED_ARCH ||
+                               (found.code() == FLYDSL_AOT_ARCHIVE_NOT_FOUND &&
+                                !archive::names_absent_place(options.archive_path));
+    if (!nothing_there) return found;
     bool known = false;
     FLYDSL_RETURN_IF_ERROR(jit::Compiler::knows(jit::embedded_sources(), handle->arch, &known));
     if (!known) return found;
+    if (!jit) return {found.code(), found.message() + kCouldBeCompiled};
     handle->archive = archive::Archive::without_file(handle->arch, was_executed(handle->arch));
   }
+  if (!jit) return {};
   return jit::Compiler::open(jit::embedded_sources(),
                              handle->runtime ? &handle->runtime->api() : nullptr,
                              handle->archive.get(), &handle->jit);

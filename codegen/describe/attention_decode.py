@@ -127,6 +127,14 @@ _CLASSES = (
     _Class(576, 512, (1,), (_Shape(1, 1, 1, 4), _Shape(1, 4, 2, 1)), shared=True),
 )
 
+# Further ones, that only run-time compilation has.
+_COMPILED_CLASSES = (
+    _Class(768, 512, (0,), (_Shape(1, 4, 1, 1),)),
+    _Class(256, 256, (2,), (_Shape(1, 1, 1, 4),)),
+    _Class(576, 512, (2,), (_Shape(1, 1, 1, 4), _Shape(1, 4, 2, 1)), shared=True),
+    _Class(576, 512, (1, 2), (_Shape(1, 1, 1, 2),)),
+)
+
 
 def _shape_on(arch, kind, kv_format, shape):
     """With small LDS: keys and values in one buffer (kernels/attention_decode/tile_layout.hip.h), as many tiles as fit."""
@@ -201,17 +209,43 @@ def _second_pass(dtype, widest):
     )
 
 
-def _instances(arch):
+def _instances_of(arch, classes):
     if arch not in architectures.MATRIX:
         return ()
     first = (
         _pass_over_keys(dtype, kind, kv_format, _shape_on(arch, kind, kv_format, shape))
         for dtype in _ELEMENTS
-        for kind in _CLASSES
+        for kind in classes
         for kv_format in kind.formats
         for shape in kind.shapes
     )
     return tuple(first) + tuple(_second_pass(dtype, widest) for dtype in _ELEMENTS for widest in _WIDEST_VALUES)
+
+
+def _instances(arch):
+    return _instances_of(arch, _CLASSES)
+
+
+def _compiled(arch):
+    return _instances_of(arch, _CLASSES + _COMPILED_CLASSES)
+
+
+def _class_table(name, comment, classes):
+    return Table(
+        name,
+        comment,
+        tuple(
+            (
+                kv_format,
+                kind.head_dim_qk,
+                kind.head_dim_v,
+                int(kind.shared),
+                sum(1 << shape.all_row_blocks for shape in kind.shapes),
+            )
+            for kind in classes
+            for kv_format in kind.formats
+        ),
+    )
 
 
 OPERATOR = Operator(
@@ -220,22 +254,12 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
+    compiled=_compiled,
     tables=(
-        Table(
-            "classes",
-            "X(kv_format, D, Dv, shared, row blocks that have instances, a bit each: 1 << row blocks).",
-            tuple(
-                (
-                    kv_format,
-                    kind.head_dim_qk,
-                    kind.head_dim_v,
-                    int(kind.shared),
-                    sum(1 << shape.all_row_blocks for shape in kind.shapes),
-                )
-                for kind in _CLASSES
-                for kv_format in kind.formats
-            ),
+        _class_table(
+            "classes", "X(kv_format, D, Dv, shared, row blocks that have instances, a bit each: 1 << row blocks).", _CLASSES
         ),
+        _class_table("compiled_classes", "X(...), the same of further ones, whose kernels are compiled at run time.", _COMPILED_CLASSES),
         Table("widest_values", "X(Dv) of the instances of the second pass.", tuple((v,) for v in _WIDEST_VALUES)),
     ),
 )

@@ -110,7 +110,7 @@ typedef struct flydsl_aot_attention_backward_params {
 } flydsl_aot_attention_backward_params;
 /* The axes of each output are nested, as those of attention_forward's out; so are the rules for overlap. The last axis of q, k, v,
  * out, dq, dk and dv has stride 1; dbias has any strides. dout with another stride than 1 on its last axis is copied into the
- * workspace first. D is from 1 to 576 and Dv from 1 to 512, padded inside the kernel of the next class of head dims; the classes
+ * workspace first. D is from 1 to 576 and Dv from 1 to 512, with kernels compiled at run time more, as in attention_forward, padded inside the kernel of the next class of head dims; the classes
  * are those of attention_forward, and so is what the fast kernels take: masks, lengths, GQA, no other feature, head dims of at most
  * 256, less than their class's by 0, 8, 16 or 24, tensors 16-byte aligned in pointers and strides. All else runs on kernels named "general". Where dq,
  * dk and dv are all wanted one kernel may compute them together (a query tells). Sq, Sk, B and Hq at most 2^30, and
@@ -118,7 +118,7 @@ typedef struct flydsl_aot_attention_backward_params {
  * What is refused, and with which status, is listed for attention_forward; beyond that
  *  1. q that is not fp16 or bf16, FP32 too (UNSUPPORTED_DTYPE); k, v, out, dout, dq, dk or dv of another type than q, dbias and
  *     bias neither of q's nor fp32 (INVALID_DTYPE)
- *  2. D above 576, Dv above 512 (UNSUPPORTED_HEAD_DIM)
+ *  2. D above 576, Dv above 512, of a handle that may compile kernels above 768 (UNSUPPORTED_HEAD_DIM)
  *  3. no output at all, dbias without bias, dsinks without sinks (INVALID_ARGUMENT); dbias of size 1 along an axis where bias
  *     is not broadcast (INVALID_SHAPE)
  *  4. a workspace that is too small, NULL or unaligned (INVALID_WORKSPACE)

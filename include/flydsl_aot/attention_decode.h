@@ -67,9 +67,10 @@ typedef struct flydsl_aot_attention_decode_params {
  * [0, blocks) and lengths outside [0, longest] are clamped; no memory outside the tensors is touched, and no key or value
  * that no query sees is read.
  * D and Dv: up to 256 each, multiples of 8, or D up to 576 with Dv up to 512. e4m3 k and v: multiples of 16, above 256 only
- * where v is part of k; e5m2: multiples of 16 up to 128. Others are refused (UNSUPPORTED_HEAD_DIM). Memory is read once for
+ * where v is part of k; e5m2: multiples of 16 up to 128. Where kernels may be compiled (library.h) 16-bit types have D up to 768
+ * with Dv up to 512, e4m3 and e5m2 D up to 576 with Dv up to 512. Others are refused (UNSUPPORTED_HEAD_DIM). Memory is read once for
  * both where v is the first Dv elements of k, as in MLA: D above 256, the same pointer, dtype and strides (a query without
- * pointers names the kernel for v apart, if there is one, and tells enough workspace for either).
+ * pointers names the kernel for v apart, if an archive may have one, and tells enough workspace for either).
  * 8-bit k and v are widened exactly to q's dtype; so bounds are q's. k_descale multiplies the scale, v_descale the output.
  * Fields after sinks were added later: a struct_size that ends before them is accepted. The last axis of q, k, v and out has
  * stride 1; k and v are 16-byte aligned, in their pointers and in all other strides (NO_KERNEL otherwise); all else is

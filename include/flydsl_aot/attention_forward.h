@@ -129,7 +129,8 @@ typedef struct flydsl_aot_attention_forward_params {
  * with another operand is refused (INVALID_POINTER) where it is certain: the same first element, or a tensor
  * without gaps that contains the first or last element of the other. Slices of one packed buffer interleave legally;
  * overlap between two such tensors is not detected and gives undefined results.
- * D is any from 1 to 576, Dv any from 1 to 512; to 768 both where kernels may be compiled (library.h), by general ones. Kernels exist for classes of head dims; others are padded inside the kernel
+ * D is any from 1 to 576, Dv any from 1 to 512; to 768 both where kernels may be compiled (library.h), by general ones (gfx90a and
+ * gfx942: D to 640, Dv to 512; a wider problem is NO_KERNEL there). Kernels exist for classes of head dims; others are padded inside the kernel
  * of the next class. The fast ones take 16-bit types with D = Dv = 32, 64, 96, 128, 160, 192, 224 or 256 or D/Dv 192/128, either
  * head dim less by 0, 8, 16 or 24, or e4m3 with 64 or 128; masks and lengths, no other feature; q, k, v and out 16-byte aligned in
  * pointers and strides (64 and 128 also unaligned). 64, 128 and 192/128 are the fastest. With features, 16-bit

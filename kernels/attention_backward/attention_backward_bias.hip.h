@@ -133,7 +133,9 @@ template <class Element, int head_dim_qk, int head_dim_v>
 FLYDSL_DEVICE void attention_backward_bias(const flydsl_aot_attention_backward_kernarg &) {
   using Wave = BiasWave<Element, head_dim_qk, head_dim_v>;
   constexpr i32 own_keys = Wave::kOwnOfGroup;
-  constexpr i32 rows_of_tile = is_wide(head_dim_qk, head_dim_v) ? kRowsOfWideTile : kRowsOfTile;
+  constexpr i32 rows_of_tile = is_wide(head_dim_qk, head_dim_v)
+                                    ? rows_of_wide_tile(head_dim_qk, head_dim_v)
+                                    : kRowsOfTile;
   FLYDSL_SHARED static char lds_of_waves[larger(1, Wave::lds_bytes)] __attribute__((aligned(16)));
   FLYDSL_SHARED static char tiles[Wave::tiles_bytes] __attribute__((aligned(16)));
   FLYDSL_SHARED static char lse[4 * rows_of_tile] __attribute__((aligned(16)));

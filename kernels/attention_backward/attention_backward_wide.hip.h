@@ -116,9 +116,10 @@ struct WideGradients : WideWave<Element, head_dim_qk, head_dim_v, pass> {
 template <class Element, int head_dim_qk, int head_dim_v, Pass pass>
 FLYDSL_DEVICE void attention_backward_wide(const flydsl_aot_attention_backward_kernarg &) {
   using Wave = WideGradients<Element, head_dim_qk, head_dim_v, pass>;
+  constexpr i32 rows_of_tile = Wave::rows_of_tile;
   FLYDSL_SHARED static char tiles[Wave::tiles_bytes] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char lse[4 * kRowsOfWideTile] __attribute__((aligned(16)));
-  FLYDSL_SHARED static char delta[4 * kRowsOfWideTile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char lse[4 * rows_of_tile] __attribute__((aligned(16)));
+  FLYDSL_SHARED static char delta[4 * rows_of_tile] __attribute__((aligned(16)));
   FLYDSL_SHARED static char exchange[Wave::lds_bytes] __attribute__((aligned(16)));
   const auto tile_1 = (lds_ptr<char>)tiles;
   const TilePlaces places = {tile_1, tile_1 + Wave::tile_2_at, (lds_ptr<char>)lse,
@@ -127,7 +128,7 @@ FLYDSL_DEVICE void attention_backward_wide(const flydsl_aot_attention_backward_k
   Work<pass> work;
   if (!find_work(work, Wave::kOwnOfGroup)) return;
   const u32 item = __builtin_amdgcn_workitem_id_x();
-  Steps<pass, Wave::kOwnOfGroup, kRowsOfWideTile> steps(work);
+  Steps<pass, Wave::kOwnOfGroup, rows_of_tile> steps(work);
   Wave wave(work, uniform(item / kWaveLanes), item % kWaveLanes, (lds_ptr<char>)exchange);
   if (!steps.empty()) {
     wave.load_own();
@@ -138,8 +139,8 @@ FLYDSL_DEVICE void attention_backward_wide(const flydsl_aot_attention_backward_k
       stager.begin(steps.tile);
       wave.bring(stager, places);
 #pragma unroll 1
-      for (i32 half = 0; half < kRowsOfWideTile / 32; ++half)
-        wave.compute(half, steps.tile * kRowsOfWideTile + 32 * half, places, stager);
+      for (i32 half = 0; half < rows_of_tile / 32; ++half)
+        wave.compute(half, steps.tile * rows_of_tile + 32 * half, places, stager);
       more = steps.advance();
       if (!more) sums_settle();
     } while (more);

@@ -2,7 +2,7 @@
 // operands as of the gradients. Its part of the score products meets those of the others in LDS, where every wave adds all
 // of them in the same order, so that they agree on every bit of weights and derivatives.
 //
-// Where LDS is small tiles have 32 rows, and those of both operands take turns in one buffer.
+// Tiles have 32 rows where 64 do not fit into LDS. Where it is small, those of both operands take turns in one buffer, too.
 #pragma once
 
 #include "attention_backward/score_wave.hip.h"
@@ -11,10 +11,14 @@ namespace flydsl::kernels {
 
 constexpr i32 kWavesOfWide = 4;
 constexpr bool kWideInTurns = kLdsBytes < 128 * 1024;
-constexpr i32 kRowsOfWideTile = kWideInTurns ? 32 : kRowsOfTile;
 
 FLYDSL_DEVICE constexpr bool is_wide(int head_dim_qk, int head_dim_v) {
   return larger(head_dim_qk, head_dim_v) > (kWideInTurns ? 192 : 256);
+}
+
+// (The description of the general instances says the same.)
+FLYDSL_DEVICE constexpr i32 rows_of_wide_tile(int head_dim_qk, int head_dim_v) {
+  return kWideInTurns || head_dim_qk + head_dim_v > 576 + 512 ? 32 : kRowsOfTile;
 }
 
 // The blocks of 32 columns that a wave has: number n is block 4 n + wave.
@@ -37,9 +41,10 @@ struct WideWave : OwnPlaces<pass, false> {
   using Places::lane, Places::own, Places::work;
   using Blocks1 = WideBlocks<head_dim_qk>;
   using Blocks2 = WideBlocks<head_dim_v>;
-  using Tile1 = TwoWayTile<head_dim_qk, kRowsOfWideTile>;
-  using Tile2 = TwoWayTile<head_dim_v, kRowsOfWideTile>;
-  using Stager = StagerThroughRegisters<pass, head_dim_qk, head_dim_v, kRowsOfWideTile>;
+  static constexpr i32 rows_of_tile = rows_of_wide_tile(head_dim_qk, head_dim_v);
+  using Tile1 = TwoWayTile<head_dim_qk, rows_of_tile>;
+  using Tile2 = TwoWayTile<head_dim_v, rows_of_tile>;
+  using Stager = StagerThroughRegisters<pass, head_dim_qk, head_dim_v, rows_of_tile>;
   static constexpr i32 kOwnOfGroup = kOwnOfWave;
   static constexpr int lds_bytes = kWavesOfWide * 16 * 4 * static_cast<int>(kWaveLanes);
   // Both tiles, or the larger.

@@ -22,7 +22,7 @@ struct Place {
   const char *origin;
 };
 
-std::vector<Place> places(const char *option_path) {
+std::vector<Place> named_places(const char *option_path) {
   if (option_path) return {{option_path, "option archive_path"}};
   std::vector<Place> result;
   if (const char *value = std::getenv("FLYDSL_AOT_ARCHIVE_PATH")) {
@@ -34,9 +34,14 @@ std::vector<Place> places(const char *option_path) {
       }
       rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
     }
-    // Decisive, like the variables that name a device library: a misspelt path must not be served from elsewhere.
-    if (!result.empty()) return result;
   }
+  return result;
+}
+
+std::vector<Place> places(const char *option_path) {
+  std::vector<Place> result = named_places(option_path);
+  // Decisive, like the variables that name a device library: a misspelt path must not be served from elsewhere.
+  if (!result.empty()) return result;
   for (const std::string &directory : own_directories())
     result.push_back({directory, "beside this library"});
   for (const std::string &directory : own_directories()) {
@@ -122,6 +127,14 @@ Status find_archive(const std::string &arch, const char *option_path, uint64_t a
   }
   return error(other_arch ? FLYDSL_AOT_UNSUPPORTED_ARCH : FLYDSL_AOT_ARCHIVE_NOT_FOUND,
                "no kernel archive for %s: %s", arch.c_str(), tried.c_str());
+}
+
+bool names_absent_place(const char *option_path) {
+  const std::vector<Place> named = named_places(option_path);
+  return std::any_of(named.begin(), named.end(), [](const Place &place) {
+    struct stat info {};
+    return stat(place.path.c_str(), &info) != 0;
+  });
 }
 
 }  // namespace flydsl::archive

@@ -21,4 +21,7 @@ namespace flydsl::archive {
 Status find_archive(const std::string &arch, const char *option_path, uint64_t abi_id,
                     std::unique_ptr<Archive> *archive);
 
+// Whether one of the places that were named, by `option_path` or else the environment, does not exist.
+bool names_absent_place(const char *option_path);
+
 }  // namespace flydsl::archive

@@ -1,4 +1,4 @@
-"""What the library compiles at run time: sources without comments, with every header they include."""
+"""What the library compiles at run time: sources without comments, with every header they include; instances that a problem can be served by."""
 
 import tempfile
 import unittest
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import support
 from describe.registry import OPERATORS
+from describe.rows import ARCHITECTURES
 from generate import recipes, sources
 
 
@@ -42,6 +43,38 @@ class Gathered(unittest.TestCase):
             self.assertNotIn("//", text.replace('"//', ""), name)
             for included in sources._INCLUDE.findall(text):
                 self.assertIn(included, texts, name)
+
+
+class Instances(unittest.TestCase):
+    def test_one_name_is_one_kernel_of_an_architecture(self):
+        for arch in ARCHITECTURES:
+            names = [instance.name for op in OPERATORS for instance in op.compiled(arch)]
+            self.assertEqual(len(names), len(set(names)), arch)
+
+    def test_further_classes_of_head_dims_have_every_instance_on_gfx950(self):
+        tables = {op.name: {table.name: table.rows for table in op.tables} for op in OPERATORS}
+        by_name = {op.name: op for op in OPERATORS}
+
+        def compiled(op, **fields):
+            return [one for one in by_name[op].compiled("gfx950") if fields.items() <= dict(one.key).items()]
+
+        for qk, v in tables["attention_forward"]["compiled_classes"]:
+            self.assertEqual(len(compiled("attention_forward", head_dim_qk=qk, head_dim_v=v, general=1)), 2)
+        for qk, v in tables["attention_backward"]["compiled_classes"]:
+            self.assertEqual(len(compiled("attention_backward", head_dim_qk=qk, head_dim_v=v, general=1)), 2 * 3)
+        for kv_format, qk, v, shared, row_blocks in tables["attention_decode"]["compiled_classes"]:
+            found = compiled("attention_decode", head_dim_qk=qk, head_dim_v=v, kv_format=kv_format, shared=shared)
+            self.assertEqual({dict(one.key)["row_blocks"] for one in found}, {n for n in range(16) if row_blocks >> n & 1})
+
+    def test_attention_needs_no_archive_where_kernels_were_run(self):
+        for op in OPERATORS:
+            for arch in ("gfx90a", "gfx942", "gfx950") if op.name.startswith("attention_") else ():
+                compiled = {one.name for one in op.compiled(arch)}
+                for instance in op.instances(arch):
+                    key = dict(instance.key)
+                    general = key.get("general") and not key.get("padded")
+                    if general or op.name == "attention_decode" or instance.name.endswith(("_prepare", "_sinks")):
+                        self.assertIn(instance.name, compiled, arch)
 
 
 class Files(unittest.TestCase):

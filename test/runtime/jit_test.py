@@ -11,11 +11,22 @@ TOOL, PACK = os.environ["TOOL"], os.environ["PACK"]
 MANIFEST, OBJECTS = pathlib.Path(os.environ["MANIFEST"]), os.environ["OBJECTS"]
 ARCHIVE = pathlib.Path(os.environ["ARCHIVE"])
 
-# D and Dv beyond every archive, padded and not, masks, a row that the tiles cut.
-HEAD_DIMS = """
+# D and Dv beyond every archive, padded and not, masks, rows that the tiles cut, rows that the slow path computes: what they compile,
+# with which head dims in its name.
+HEAD_DIMS = {
+    "attention_forward": ({"bf16_d640x512_general_m128n64"}, """
 smoke_d640 dtype=bf16 b=1 hq=2 hkv=1 sq=37 sk=70 d=640 dv=512 mask=causal:bottom-right
 smoke_d600_dv500 dtype=bf16 b=2 hq=1 hkv=1 sq=70 sk=137 d=600 dv=500 mask=none
-"""
+"""),
+    "attention_backward": ({f"bf16_d640x512_{one}" for one in ("keys_general_m32n32", "queries_general_m32n32", "bias_general_m32n32")}, """
+smoke_d640 dtype=bf16 b=1 hq=2 hkv=1 sq=37 sk=70 d=640 dv=512 mask=causal:bottom-right bias=fp32 dbias=fp32
+smoke_d600_dv500 dtype=bf16 b=1 hq=2 hkv=1 sq=70 sk=40 d=600 dv=500 nan_k=1 nan_dout=1 nan_hidden=yes mask=causal:top-left
+"""),
+    "attention_decode": ({"bf16_d256_e5m2_m16n32", "bf16_d576x512_e4m3_m16n32"}, """
+smoke_e5m2_d256 dtype=bf16 kv_dtype=e5m2 b=2 hq=4 hkv=2 sq=2 sk=100 d=256 dv=240 mask=causal:bottom-right
+smoke_e4m3_d512 dtype=bf16 kv_dtype=e4m3 b=2 hq=2 hkv=1 sq=1 sk=70 d=512 dv=512
+"""),
+}
 
 
 class JitTest(unittest.TestCase):
@@ -58,25 +69,33 @@ class JitTest(unittest.TestCase):
             again, errors = self.run_tool("verify", operator, *verify, FLYDSL_EMU_ARCH="gfx942", FLYDSL_EMU_CHECKS="all")
             self.assertEqual((again, self.compiled(errors)), (first, (set(), made)))
 
-    def test_every_operator_without_instructions_of_one_architecture(self):
+    def test_operators_on_an_architecture_without_images(self):
         for operator, case in (("topk", "shape=9x999 k=8 dtype=fp16"), ("topk_softmax", "shape=37x128 k=8 dtype=bf16"),
                                ("rms_norm_backward", "dtype=bf16 m=110 n=128 weight=same dweight=same"),
-                               ("layer_norm_backward", "dtype=bf16 m=110 n=128 weight=same dweight=same dbias=same")):
+                               ("layer_norm_backward", "dtype=bf16 m=110 n=128 weight=same dweight=same dbias=same"),
+                               ("attention_forward", "dtype=bf16 b=1 hq=2 hkv=1 sq=37 sk=70 d=32 dv=32 mask=causal:bottom-right"),
+                               ("attention_backward", "dtype=bf16 b=1 hq=2 hkv=1 sq=37 sk=70 d=32 dv=32 mask=causal:bottom-right sinks=normal dsinks=yes"),
+                               ("attention_decode", "dtype=bf16 b=2 hq=4 hkv=2 sq=1 sk=100 d=64 dv=64")):
             out, errors = self.run_tool("verify", operator, "--device", "emulator", "--case", f"x {case}", FLYDSL_EMU_ARCH="gfx942")
             self.assertIn("1 passed, 0 failed", out)
             self.assertTrue(self.compiled(errors)[0], errors)
 
     def test_head_dims_beyond_the_archive(self):
-        cases = self.folder / "cases.txt"
-        cases.write_text(HEAD_DIMS)
-        rows = self.folder / "calls.csv"
-        out, errors = self.run_tool("verify", "attention_forward", "--device", "emulator", "--cases", cases, "--jit", "on", FLYDSL_AOT_JIT="off",
-                                    FLYDSL_AOT_VERBOSE=str(rows))
-        self.assertIn("2 passed, 0 failed", out)
-        name = "attention_forward_bf16_d640x512_general_m128n64"
-        self.assertEqual(self.compiled(errors), ({name}, set()))  # once, for both
-        with rows.open() as stream:
-            self.assertEqual({(row["kernel"], row["backend"], row["tuning row"]) for row in csv.DictReader(stream)}, {(name, "jit", "compiled")})
+        for operator, (kernels, lines) in HEAD_DIMS.items():
+            cases = self.folder / f"{operator}.txt"
+            cases.write_text(lines)
+            rows = self.folder / f"{operator}.csv"
+            out, errors = self.run_tool("verify", operator, "--device", "emulator", "--cases", cases, "--jit", "on", FLYDSL_AOT_JIT="off",
+                                        FLYDSL_AOT_VERBOSE=str(rows))
+            self.assertIn("2 passed, 0 failed", out)
+            names = {f"{operator}_{kernel}" for kernel in kernels}
+            self.assertEqual(self.compiled(errors), (names, set()))  # once, for both
+            with rows.open() as stream:
+                rows = list(csv.DictReader(stream))
+            self.assertEqual({kernel for row in rows for kernel in row["kernel"].split("+")} & names, names)
+            for row in rows:  # of the first kernel, which of gradients the archive has
+                jit = row["kernel"].split("+")[0] in names
+                self.assertEqual((row["backend"] == "jit", row["tuning row"] == "compiled"), (jit, jit))
 
     def test_element_types_that_an_archive_leaves_out(self):
         manifest = json.loads(MANIFEST.read_text())

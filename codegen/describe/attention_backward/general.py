@@ -20,11 +20,14 @@ CLASSES = (
     (512, 512),
     (576, 512),
 )
+# Further ones, that only run-time compilation has, as attention_forward's.
+COMPILED_CLASSES = ((640, 512), (768, 512), (768, 768))
 # pass -> (rows, keys) of a step: those of a work-group, and those that it meets.
 TILES = {"keys": (64, 128), "queries": (128, 64), "bias": (64, 128)}
-# The same of classes whose waves share their rows; where LDS is small.
+# The same of classes whose waves share their rows; where 64 rows of them do not fit into LDS (rows_of_wide_tile of
+# kernels/attention_backward/wide_wave.hip.h).
 _WIDE_TILES = {"keys": (64, 32), "queries": (32, 64), "bias": (64, 32)}
-_SMALL_WIDE_TILES = {"keys": (32, 32), "queries": (32, 32), "bias": (32, 32)}
+_WIDEST_TILES = {"keys": (32, 32), "queries": (32, 32), "bias": (32, 32)}
 
 
 def _small_lds(arch):
@@ -39,7 +42,7 @@ def is_wide(arch, dims):
 def _tile(arch, dims, pass_name):
     if not is_wide(arch, dims):
         return TILES[pass_name]
-    return (_SMALL_WIDE_TILES if _small_lds(arch) else _WIDE_TILES)[pass_name]
+    return (_WIDEST_TILES if _small_lds(arch) or sum(dims) > 576 + 512 else _WIDE_TILES)[pass_name]
 
 
 def dims_of(head_dim_qk, head_dim_v):
@@ -70,5 +73,18 @@ def _instance(arch, dtype, dims, pass_name):
     )
 
 
+def _instances_of(arch, classes):
+    return tuple(_instance(arch, dtype, dims, pass_name) for dtype in ELEMENTS for dims in classes for pass_name in TILES)
+
+
 def instances(arch):
-    return tuple(_instance(arch, dtype, dims, pass_name) for dtype in ELEMENTS for dims in CLASSES for pass_name in TILES)
+    return _instances_of(arch, CLASSES)
+
+
+def _fits(arch, dims):
+    """Where LDS is small a tile of either operand lies beside what the waves exchange (16 KiB), lse, delta and sums."""
+    return not _small_lds(arch) or 32 * 2 * max(dims) + 17 * 1024 <= architectures.lds_bytes(arch)
+
+
+def compiled(arch):
+    return _instances_of(arch, CLASSES + tuple(dims for dims in COMPILED_CLASSES if _fits(arch, dims)))

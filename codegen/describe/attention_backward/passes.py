@@ -30,8 +30,18 @@ def _instance(pass_name, dtype, rows, block, waves_per_simd, align_bytes):
 _WAVES_PER_SIMD = {"prepare": 8, "convert": 4, "prepare_rows": 8, "convert_rows": 8}
 
 
-def instances(arch):
-    names = _WAVES_PER_SIMD if arch == "gfx950" else ("prepare",)  # the others are for one kernel of all gradients
+_OF_SEPARATE_PASSES = ("prepare",)  # the others are for one kernel of all gradients
+
+
+def _instances_of(names):
     return tuple(
         _instance(name, dtype, _ROWS, 512, _WAVES_PER_SIMD[name], 2) for dtype in ELEMENTS for name in names
     ) + (_instance("sinks", None, 1, 1024, 4, 1),)
+
+
+def instances(arch):
+    return _instances_of(_WAVES_PER_SIMD if arch == "gfx950" else _OF_SEPARATE_PASSES)
+
+
+def compiled(arch):
+    return _instances_of(_OF_SEPARATE_PASSES)

@@ -22,7 +22,10 @@ def _instances(arch):
 
 
 def _compiled(arch):
-    return general.compiled(arch) if arch == "gfx950" else ()
+    """The general kernels; of architectures without them the portable ones."""
+    if arch in WMMA_ARCHITECTURES:
+        return portable.instances(arch)
+    return general.compiled(arch) if arch in architectures.MATRIX else ()
 
 
 OPERATOR = Operator(

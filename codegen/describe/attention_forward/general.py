@@ -19,16 +19,20 @@ CLASSES = (
     (512, 512),
     (576, 512),
 )
-# Further ones, that only run-time compilation has: rare, and compiled for seconds each.
+# Further ones, that only run-time compilation has: rare, and compiled for seconds each. Of them the first where LDS is small.
 COMPILED_CLASSES = ((640, 512), (768, 512), (768, 768))
 _LARGEST_COLUMNS = 256
 _ROWS = 128
 
 
+def _row_bytes(head_dim_qk, columns):
+    """Of a key and its value in LDS (kernels/attention_forward/general/padded_tile.hip.h)."""
+    return 2 * head_dim_qk + 16 + 2 * columns + (64 if columns % 64 == 0 else 0)
+
+
 def _keys(arch, head_dim_qk, columns, work_groups):
-    """Of a tile: as many as leave room in LDS for all work-groups (kernels/attention_forward/general/padded_tile.hip.h)."""
-    row_bytes = 2 * head_dim_qk + 16 + 2 * columns + (64 if columns % 64 == 0 else 0)
-    return KEYS if work_groups * KEYS * row_bytes <= architectures.lds_bytes(arch) else KEYS // 2
+    """Of a tile: as many as leave room in LDS for all work-groups."""
+    return KEYS if work_groups * KEYS * _row_bytes(head_dim_qk, columns) <= architectures.lds_bytes(arch) else KEYS // 2
 
 
 def _instance(arch, dtype, head_dim_qk, head_dim_v):
@@ -54,9 +58,16 @@ def _instance(arch, dtype, head_dim_qk, head_dim_v):
     )
 
 
+def _fits(arch, head_dim_qk, head_dim_v):
+    """Half a tile of keys, at least."""
+    row_bytes = _row_bytes(head_dim_qk, min(head_dim_v, _LARGEST_COLUMNS))
+    return KEYS // 2 * row_bytes <= architectures.lds_bytes(arch)
+
+
 def instances(arch):
     return tuple(_instance(arch, dtype, *dims) for dtype in ELEMENTS for dims in CLASSES)
 
 
 def compiled(arch):
-    return tuple(_instance(arch, dtype, *dims) for dtype in ELEMENTS for dims in CLASSES + COMPILED_CLASSES)
+    classes = CLASSES + tuple(dims for dims in COMPILED_CLASSES if _fits(arch, *dims))
+    return tuple(_instance(arch, dtype, *dims) for dtype in ELEMENTS for dims in classes)

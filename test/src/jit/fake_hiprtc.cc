@@ -11,11 +11,12 @@ namespace {
 using flydsl::test::FakeHiprtc;
 
 void reset();
-FakeHiprtc state{"fake 1", 0, 0, 0, 0, {}, {}, {}, {}, reset};
+FakeHiprtc state{"fake 1", 0, 0, 0, 0, 0, {}, {}, {}, {}, reset};
 
 void reset() {
   std::strcpy(state.compiler, "fake 1");
   state.compile_delay_us = state.create_error = state.compile_error = state.code_error = 0;
+  state.compiles_before_error = 0;
   state.compilations = state.live_programs = state.headers = 0;
   state.options[0] = '\0';
 }
@@ -64,7 +65,7 @@ EXPORT int hiprtcCompileProgram(Program *program, int count, const char *const *
   for (int i = 0; i < count; ++i) joined.append(i ? " " : "").append(options[i]);
   std::snprintf(state.options, sizeof state.options, "%s", joined.c_str());
   if (state.compile_delay_us) usleep(static_cast<useconds_t>(state.compile_delay_us));
-  if (state.compile_error) {
+  if (state.compile_error && state.compiles_before_error-- <= 0) {
     program->log = "line 7: what it does not know";
     return state.compile_error;
   }

@@ -12,6 +12,7 @@ struct FakeHiprtc {
   char compiler[64];                            // the version that its compiler says
   int compile_delay_us;                         // widens the window for races
   int create_error, compile_error, code_error;  // hipRTC's result codes; 0: it works
+  int compiles_before_error;                    // so many more work before compile_error
 
   // Recorded.
   std::atomic<int> compilations;  // but for those that ask for the version
