@@ -133,7 +133,7 @@ Status launch(flydsl_aot_handle *handle, const Problem &problem, void *stream) {
   for (size_t i = 0; i < plan.count; ++i) {
     launches[i].emplace(handle);
     FLYDSL_RETURN_IF_ERROR(
-        launches[i]->begin(key_of(problem, plan.steps[i].pass), kContract, stream));
+        launches[i]->begin(plan.steps[i].entry, plan.steps[i].row, kContract, stream));
   }
   Kernarg kernarg = kernarg_of(problem, plan.workspace);
   if (plan.way == Way::kInRows) kernarg.rows_stride = problem.seq_q;
@@ -239,7 +239,8 @@ Status plan_of(const flydsl_aot_handle *handle, const Problem &problem,
   for (size_t i = 0; i < passes.count; ++i) {
     Step &step = plan->steps[plan->count++];
     step.pass = passes.all[i];
-    FLYDSL_RETURN_IF_ERROR(choose(handle, key_of(problem, step.pass), target, &step.entry));
+    FLYDSL_RETURN_IF_ERROR(
+        choose(handle, key_of(problem, step.pass), target, &step.entry, &step.row));
     FLYDSL_RETURN_IF_ERROR(grid_of(problem, step.pass, handle->archive->entries()[step.entry],
                                    plan->workspace, handle->compute_units, &step.grid));
   }

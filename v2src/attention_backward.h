@@ -76,6 +76,7 @@ uint32_t tiles_of(int64_t size, uint32_t tile);
 struct Step {
   Pass pass;
   uint32_t entry;
+  const archive::TuningRow *row;  // that decided, or null
   LinearTiles grid;
 };
 struct Plan {

@@ -6,6 +6,7 @@
 #include "v2src/attention_backward.h"
 #include "v2src/attention_check.h"
 #include "v2src/attention_forward_check.h"
+#include "v2src/plain_look.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
 
@@ -230,9 +231,94 @@ Status check_score_outputs(const Params &params, const Operands &all, const Size
   return {};
 }
 
+// Whether everything is plain to see right, of a call, dense or with queries and keys packed, without what changes single scores.
+template <int rank>
+bool is_plain(const Params &params, bool compiled) {
+  using Is = PlainLook::Is;
+  using Last = PlainLook::Last;
+  constexpr int kHeadAxis = rank - 3, kSeqAxis = rank - 2, kDimAxis = rank - 1;
+  constexpr bool kPacked = rank == 3;
+  const flydsl_aot_tensor &q = params.q, &k = params.k, &v = params.v, &out = params.out;
+  PlainLook look;
+  const PlainLook::Memory inputs[] = {look.tensor<rank, Is::kInput>(q),
+                                      look.tensor<rank, Is::kInput>(k),
+                                      look.tensor<rank, Is::kInput>(v),
+                                      look.tensor<rank, Is::kInput>(out),
+                                      look.tensor<rank - 1, Is::kInput, Last::kAny>(params.lse),
+                                      look.tensor<rank, Is::kInput, Last::kAny>(params.dout)};
+  const PlainLook::Memory dq = look.if_present<rank, Is::kOutput>(params.dq),
+                          dk = look.if_present<rank, Is::kOutput>(params.dk),
+                          dv = look.if_present<rank, Is::kOutput>(params.dv);
+  look.expect_same_sizes<rank - 1>(q, out);
+  look.expect_same_sizes<rank - 1>(q, params.lse);
+  look.expect_same_sizes<rank - 1>(k, v);
+  look.expect_same_sizes<rank>(out, params.dout);
+  look.expect(q.sizes[kDimAxis] == k.sizes[kDimAxis]);
+  look.expect(v.sizes[kDimAxis] == out.sizes[kDimAxis]);
+  for (const flydsl_aot_tensor *same : {&k, &v, &out, &params.dout})
+    look.expect(same->dtype == q.dtype);
+  look.expect(params.lse.dtype == FLYDSL_AOT_FP32);
+  const auto see_gradient = [&](const flydsl_aot_tensor &of, const flydsl_aot_tensor &gradient) {
+    if (!present(gradient)) return;
+    look.expect_same_sizes<rank>(of, gradient);
+    look.expect(gradient.dtype == q.dtype);
+  };
+  see_gradient(q, params.dq);
+  see_gradient(k, params.dk);
+  see_gradient(v, params.dv);
+  look.expect(present(params.dq) || present(params.dk) || present(params.dv));
+  const auto see_apart = [&](const PlainLook::Memory &input) {
+    look.expect_apart(dq, input);
+    look.expect_apart(dk, input);
+    look.expect_apart(dv, input);
+  };
+  for (const PlainLook::Memory &input : inputs) see_apart(input);
+  look.expect_apart(dq, dk);
+  look.expect_apart(dq, dv);
+  look.expect_apart(dk, dv);
+  const int64_t batches = kPacked ? params.cu_seqlens_q.sizes[0] - 1 : q.sizes[0];
+  const int64_t seq_q = kPacked ? params.max_seqlen_q : q.sizes[kSeqAxis];
+  const int64_t seq_k = kPacked ? params.max_seqlen_k : k.sizes[kSeqAxis];
+  if constexpr (kPacked)
+    look.expect((seq_q - 1) >> 28 == 0 && (seq_k - 1) >> 28 == 0);
+  else
+    look.expect(k.sizes[0] == batches && (params.max_seqlen_q | params.max_seqlen_k) == 0);
+  look.expect(batches >= 1);
+  const auto see_lengths = [&](const flydsl_aot_tensor &lengths, int64_t size) {
+    if (!present(lengths)) return;
+    see_apart(look.tensor<1, Is::kInput>(lengths));
+    look.expect(lengths.dtype == FLYDSL_AOT_INT32 && lengths.sizes[0] == size);
+  };
+  if constexpr (kPacked) {
+    see_lengths(params.cu_seqlens_q, batches + 1);
+    see_lengths(params.cu_seqlens_k, batches + 1);
+  }
+  see_lengths(params.seqused_q, batches);
+  see_lengths(params.seqused_k, batches);
+  if (!look.all_plain()) return false;
+  const int64_t heads_q = q.sizes[kHeadAxis];
+  // The least tile of any instance; each factor is below 2^29.
+  const int64_t most_tiles = (std::max(seq_q, seq_k) / 32 + 1) * batches;
+  return heads_q % k.sizes[kHeadAxis] == 0 && most_tiles >> 31 == 0 &&
+         most_tiles * heads_q >> 31 == 0 && is_wide(q.dtype) &&
+         kHeadDimClasses.check(q.sizes[kDimAxis], v.sizes[kDimAxis], compiled).ok() &&
+         check_mask(params.mask).ok() && check_scale(params.scale).ok();
+}
+
+bool is_plain(const Params &params, bool compiled) {
+  const bool options = params.softcap != 0 || params.dropout_p != 0 || present(params.bias) ||
+                       present(params.visible) || present(params.alibi_slopes) ||
+                       present(params.sinks) || present(params.dbias) || present(params.dsinks) ||
+                       params.dropout_seed_device || params.dropout_offset_device;
+  const bool packed_q = present(params.cu_seqlens_q), packed_k = present(params.cu_seqlens_k);
+  if (options || packed_q != packed_k) return false;
+  return packed_q ? is_plain<3>(params, compiled) : is_plain<4>(params, compiled);
+}
+
 }  // namespace
 
 Status check(const Params &params, bool query, bool compiled) {
+  if (!query && is_plain(params, compiled)) return {};
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out, &all.lse, &all.dout},
                                         "q, k, v, out, lse and dout"));

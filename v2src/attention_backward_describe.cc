@@ -114,22 +114,51 @@ bool moves_memory(Pass pass) {
          pass == Pass::convert_rows || pass == Pass::sinks;
 }
 
-// What a pass reads and writes, as far as its instances ask for alignment.
-uint64_t alignment_of(const Problem &problem, Pass pass) {
-  const Params &params = *problem.params;
-  if (pass == Pass::prepare || pass == Pass::prepare_rows)
-    return align_bytes({&params.out, &params.dout});
-  if (pass == Pass::convert || pass == Pass::convert_rows) return align_bytes({&params.dq});
-  uint64_t least = align_bytes({&params.q, &params.k, &params.v});
-  const auto with = [&](const flydsl_aot_tensor &tensor) {
-    least = std::min(least, align_bytes({&tensor}));
-  };
-  if (!problem.copies_dout) with(params.dout);  // the copy is aligned
-  const bool all = pass == Pass::fused;
-  if ((all || pass == Pass::queries) && wanted(params.dq)) with(params.dq);
-  if ((all || pass == Pass::keys) && wanted(params.dk)) with(params.dk);
-  if ((all || pass == Pass::keys) && wanted(params.dv)) with(params.dv);
-  return least;
+// Of what passes read and write, as far as their instances ask for alignment. Of a gradient that is not wanted all there is.
+struct Alignments {
+  uint64_t outs, read, dq, dk, dv;
+
+  explicit Alignments(const Problem &problem) {
+    const Params &params = *problem.params;
+    const auto of_gradient = [](const flydsl_aot_tensor &tensor) {
+      return wanted(tensor) ? align_bytes({&tensor}) : ~uint64_t{0};
+    };
+    const uint64_t dout = align_bytes({&params.dout});
+    outs = std::min(align_bytes({&params.out}), dout);
+    read = align_bytes({&params.q, &params.k, &params.v});
+    if (!problem.copies_dout) read = std::min(read, dout);  // the copy is aligned
+    dq = of_gradient(params.dq);
+    dk = of_gradient(params.dk);
+    dv = of_gradient(params.dv);
+  }
+
+  uint64_t of(Pass pass) const {
+    switch (pass) {
+      case Pass::prepare:
+      case Pass::prepare_rows:
+        return outs;
+      case Pass::convert:
+      case Pass::convert_rows:
+        return dq;
+      case Pass::queries:
+        return std::min(read, dq);
+      case Pass::keys:
+        return std::min({read, dk, dv});
+      case Pass::fused:
+        return std::min({read, dq, dk, dv});
+      case Pass::bias:
+      case Pass::sinks:
+        break;
+    }
+    return read;
+  }
+};
+
+// Whether the call may run it.
+bool may_run(const Problem &problem, Pass pass) {
+  const bool together = pass == Pass::fused || pass == Pass::convert ||
+                        pass == Pass::prepare_rows || pass == Pass::convert_rows;
+  return together ? problem.wants_together : problem.wants[static_cast<size_t>(pass)];
 }
 
 void set_wanted(Problem *problem, uint32_t compute_units) {
@@ -185,22 +214,24 @@ bool wanted(const flydsl_aot_tensor &output) {
 
 Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
-  const attention_forward::Params forward = forward_of(params);
-  static_cast<Sizes &>(problem) = attention_forward::sizes_of(forward);
+  static_cast<Sizes &>(problem) = attention_forward::sizes_of_sequences(params);
   problem.params = &params;
-  problem.differing = attention_forward::differing_lengths(forward);
-  problem.score_terms = attention_forward::has_score_terms(forward);
-  problem.bounds = attention_forward::bounds_of(forward, problem);
+  problem.differing = attention_forward::differing_lengths(params);
+  problem.score_terms = params.softcap > 0 || present(params.bias) ||
+                        present(params.alibi_slopes) || present(params.sinks);
+  problem.bounds = attention_forward::bounds_of(params.mask, problem.differing, problem);
   problem.has_rows = problem.batches > 0 && problem.heads_q > 0 && problem.seq_q > 0;
   const int last = params.dout.rank - 1;
   problem.copies_dout = params.dout.sizes[last] > 1 && params.dout.strides[last] != 1;
   set_wanted(&problem, compute_units);
   const Pass main_alone = main_without_fused(problem);
+  const Alignments alignments(problem);
   for (size_t i = 0; i < kPasses; ++i) {
     const Pass pass = static_cast<Pass>(i);
+    if (!may_run(problem, pass)) continue;
     select::Problem &key = problem.keys[i];
     key.op = kName;
-    key.align_bytes = alignment_of(problem, pass);
+    key.align_bytes = alignments.of(pass);
     key.seq_q = static_cast<uint64_t>(problem.seq_q);
     key.seq_k = static_cast<uint64_t>(problem.seq_k);
     key.parallel = static_cast<uint64_t>(problem.batches * problem.heads_q);

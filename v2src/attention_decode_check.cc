@@ -4,6 +4,7 @@
 #include "v2src/attention_check.h"
 #include "v2src/attention_decode.h"
 #include "v2src/head_dim_classes.h"
+#include "v2src/plain_look.h"
 #include "v2src/tensor_check.h"
 #include "v2src/types.h"
 
@@ -180,9 +181,51 @@ Status check_descales(const Params &params, const Operands &all, bool query) {
   return {};
 }
 
+// Whether everything is plain to see right, of a call without the terms of scores and factors that few have.
+bool is_plain(const Params &params, bool compiled) {
+  using Is = PlainLook::Is;
+  if (present(params.alibi_slopes) || present(params.sinks) || present(params.k_descale) ||
+      present(params.v_descale))
+    return false;
+  const flydsl_aot_tensor &q = params.q, &k = params.k, &v = params.v, &out = params.out;
+  const flydsl_aot_tensor &table = params.block_table, &lengths = params.seqused_k;
+  PlainLook look;
+  const PlainLook::Memory written = look.tensor<4, Is::kOutput>(out);
+  const PlainLook::Memory lse = look.if_present<3, Is::kOutput, PlainLook::Last::kAny>(params.lse);
+  const PlainLook::Memory inputs[] = {
+      look.tensor<4, Is::kInput>(q), look.tensor<4, Is::kInput>(k), look.tensor<4, Is::kInput>(v),
+      look.if_present<2, Is::kInput>(table), look.if_present<1, Is::kInput>(lengths)};
+  look.expect_apart(lse, written);
+  for (const PlainLook::Memory &input : inputs) {
+    look.expect_apart(written, input);
+    look.expect_apart(lse, input);
+  }
+  look.expect_same_sizes<3>(q, out);
+  look.expect_same_sizes<3>(k, v);
+  look.expect(q.sizes[kDim] == k.sizes[kDim] && v.sizes[kDim] == out.sizes[kDim]);
+  look.expect(k.dtype == v.dtype && q.dtype == out.dtype);
+  if (present(params.lse)) {
+    look.expect_same_sizes<3>(q, params.lse);
+    look.expect(params.lse.dtype == FLYDSL_AOT_FP32);
+  }
+  if (present(lengths))
+    look.expect(lengths.dtype == FLYDSL_AOT_INT32 && lengths.sizes[0] == q.sizes[kBatch]);
+  if (present(table))
+    look.expect(table.dtype == FLYDSL_AOT_INT32 && table.sizes[0] == q.sizes[kBatch]);
+  else
+    look.expect(k.sizes[kBatch] == q.sizes[kBatch]);
+  if (!look.all_plain() || q.sizes[kHead] % k.sizes[kHead] != 0) return false;
+  return is_wide(q.dtype) && (k.dtype == q.dtype || is_float8(k.dtype)) &&
+         check_paging(params).ok() &&
+         check_limits(sizes_of(params), shares_values(params, false), false, compiled).ok() &&
+         check_mask(params.mask).ok() && check_scale(params.scale).ok() &&
+         check_softcap(params.softcap).ok();
+}
+
 }  // namespace
 
 Status check(const Params &params, bool query, bool compiled) {
+  if (!query && is_plain(params, compiled)) return {};
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.q, &all.k, &all.v, &all.out}, "q, k, v and out"));
   FLYDSL_RETURN_IF_ERROR(check_dtypes(all));

@@ -8,6 +8,7 @@
 #include "src/status/status.h"
 #include "v2src/head_dim_classes.h"
 #include "v2src/launch.h"
+#include "v2src/tensor_check.h"
 
 namespace flydsl::attention_forward {
 
@@ -37,6 +38,25 @@ struct Sizes {
 };
 // Of parameters whose ranks are right.
 Sizes sizes_of(const Params &params);
+// The same of this operator's or of attention_backward's, keys not paged.
+template <class AttentionParams>
+Sizes sizes_of_sequences(const AttentionParams &params) {
+  const auto size = [](const flydsl_aot_tensor &tensor, Axis axis) {
+    return tensor.sizes[axis - (4 - tensor.rank)];
+  };
+  Sizes sizes{};
+  const bool packed_q = present(params.cu_seqlens_q), packed_k = present(params.cu_seqlens_k);
+  sizes.batches = packed_q ? params.cu_seqlens_q.sizes[0] - 1 : params.q.sizes[kBatch];
+  sizes.heads_q = size(params.q, kHead);
+  sizes.heads_kv = size(params.k, kHead);
+  sizes.total_q = size(params.q, kSeq);
+  sizes.total_k = size(params.k, kSeq);
+  sizes.seq_q = packed_q ? params.max_seqlen_q : sizes.total_q;
+  sizes.seq_k = packed_k ? params.max_seqlen_k : sizes.total_k;
+  sizes.head_dim_qk = size(params.q, kDim);
+  sizes.head_dim_v = size(params.v, kDim);
+  return sizes;
+}
 
 // The element type of the instance: out's, which 8-bit inputs are widened to.
 inline flydsl_aot_dtype element_type(const Params &params) {
@@ -44,10 +64,14 @@ inline flydsl_aot_dtype element_type(const Params &params) {
 }
 
 // Whether sequences may differ in length, which only the device knows.
-bool differing_lengths(const Params &params);
+template <class AttentionParams>
+bool differing_lengths(const AttentionParams &params) {
+  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
+         present(params.seqused_q) || present(params.seqused_k);
+}
 
 // Which bounds hide a key of some query, or may: 0 none, 1 the right one, 2 the left one too.
-uint64_t bounds_of(const Params &params, const Sizes &sizes);
+uint64_t bounds_of(const flydsl_aot_mask &mask, bool differing, const Sizes &sizes);
 
 // Whether scores are more than scale * q . k, or a sink takes part.
 bool has_score_terms(const Params &params);

@@ -83,7 +83,7 @@ std::optional<uint64_t> mask_of(const Problem &problem) {
   // They find the largest q . k and scale it then.
   if (!(params.scale > 0) || !std::isfinite(params.scale)) return std::nullopt;
   if (present(params.lse) && !is_contiguous(params.lse)) return std::nullopt;
-  if (bounds_of(params, problem) == 0) return kMaskNone;
+  if (bounds_of(params.mask, false, problem) == 0) return kMaskNone;
   // Causal, aligned with the last query and key, with a key for each query.
   const flydsl_aot_mask &mask = params.mask;
   const bool causal = mask.left == FLYDSL_AOT_UNLIMITED && mask.right == 0;

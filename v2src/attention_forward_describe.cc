@@ -14,20 +14,6 @@ constexpr HeadDims kCompiledClasses[] = {
     FLYDSL_AOT_ATTENTION_FORWARD_COMPILED_CLASSES(FLYDSL_AOT_CLASS)};
 #undef FLYDSL_AOT_CLASS
 
-// The first query sees the fewest keys to the right, the last one the fewest to the left.
-bool left_hides(const Params &params, const Sizes &sizes) {
-  const flydsl_aot_mask &mask = params.mask;
-  if (mask.left == FLYDSL_AOT_UNLIMITED) return false;
-  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
-  return differing_lengths(params) || mask.left < (top_left ? sizes.seq_q : sizes.seq_k) - 1;
-}
-bool right_hides(const Params &params, const Sizes &sizes) {
-  const flydsl_aot_mask &mask = params.mask;
-  if (mask.right == FLYDSL_AOT_UNLIMITED) return false;
-  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
-  return differing_lengths(params) || mask.right < (top_left ? sizes.seq_k : sizes.seq_q) - 1;
-}
-
 // Whether scores are more than a multiple of q . k, or a sink takes part.
 bool has_score_modifiers(const Params &params) {
   return params.softcap > 0 || present(params.bias) || present(params.alibi_slopes) ||
@@ -91,9 +77,11 @@ void set_keys(const Problem &problem, bool with_aiter, select::Problem *key) {
   size_t count = 0;
   const bool nearly =
       is_nearly(problem.head_dim_qk, dims->qk) && is_nearly(problem.head_dim_v, dims->v);
-  if (!has_features(*problem.params)) {
-    const uint64_t mask = bounds_of(*problem.params, problem);
-    const bool float8 = is_float8(*problem.params);
+  const bool features = has_features(*problem.params);
+  const bool float8 = is_float8(*problem.params);
+  const uint64_t mask =
+      bounds_of(problem.params->mask, differing_lengths(*problem.params), problem);
+  if (!features) {
     if (exact && many) keys[count++] = key_of(mask, false, float8, false, true);
     if (exact) keys[count++] = key_of(mask, false, float8, false, false);
     if (nearly) keys[count++] = key_of(mask, false, float8, true, false);
@@ -105,9 +93,7 @@ void set_keys(const Problem &problem, bool with_aiter, select::Problem *key) {
   key->fallbacks = count - 1;
   std::copy(keys + 1, keys + count, key->fallback_keys.begin());
   key->tuning_key = keys[0];
-  if (!has_features(*problem.params) && count > 1) {
-    const uint64_t mask = bounds_of(*problem.params, problem);
-    const bool float8 = is_float8(*problem.params);
+  if (!features && count > 1) {
     // Of many rows and of few alike.
     key->tuning_key = key_of(mask, false, float8, !exact, false);
     if (exact && !many)
@@ -120,13 +106,14 @@ void set_keys(const Problem &problem, bool with_aiter, select::Problem *key) {
 
 }  // namespace
 
-bool differing_lengths(const Params &params) {
-  return present(params.cu_seqlens_q) || present(params.cu_seqlens_k) ||
-         present(params.seqused_q) || present(params.seqused_k);
-}
-
-uint64_t bounds_of(const Params &params, const Sizes &sizes) {
-  return left_hides(params, sizes) ? 2 : right_hides(params, sizes) ? 1 : 0;
+// The first query sees the fewest keys to the right, the last one the fewest to the left.
+uint64_t bounds_of(const flydsl_aot_mask &mask, bool differing, const Sizes &sizes) {
+  const bool top_left = mask.anchor == FLYDSL_AOT_ANCHOR_TOP_LEFT;
+  const auto hides = [&](int64_t bound, int64_t size) {
+    return bound != FLYDSL_AOT_UNLIMITED && (differing || bound < size - 1);
+  };
+  if (hides(mask.left, top_left ? sizes.seq_q : sizes.seq_k)) return 2;
+  return hides(mask.right, top_left ? sizes.seq_k : sizes.seq_q) ? 1 : 0;
 }
 
 bool has_score_terms(const Params &params) {
@@ -134,22 +121,9 @@ bool has_score_terms(const Params &params) {
 }
 
 Sizes sizes_of(const Params &params) {
-  const auto size = [](const flydsl_aot_tensor &tensor, Axis axis) {
-    return tensor.sizes[axis - (4 - tensor.rank)];
-  };
-  Sizes sizes{};
-  const bool packed_q = present(params.cu_seqlens_q), packed_k = present(params.cu_seqlens_k);
-  sizes.batches = packed_q ? params.cu_seqlens_q.sizes[0] - 1 : params.q.sizes[kBatch];
-  sizes.heads_q = size(params.q, kHead);
-  sizes.heads_kv = size(params.k, kHead);
-  sizes.total_q = size(params.q, kSeq);
-  sizes.total_k = size(params.k, kSeq);
-  sizes.seq_q = packed_q ? params.max_seqlen_q : sizes.total_q;
-  sizes.seq_k = packed_k ? params.max_seqlen_k : sizes.total_k;
+  Sizes sizes = sizes_of_sequences(params);
   if (present(params.block_table))
     sizes.seq_k = sizes.total_k = longest_paged(params.block_table, params.k, params.max_seqlen_k);
-  sizes.head_dim_qk = size(params.q, kDim);
-  sizes.head_dim_v = size(params.v, kDim);
   return sizes;
 }
 

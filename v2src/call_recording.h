@@ -36,9 +36,10 @@ class CallRecording {
   }
   // Whether it is rehearsed, and then the device that it is for.
   static bool is_rehearsal(int *device) noexcept { return any() && find_rehearsal(device); }
+  // Whether some thread's call is recorded.
+  static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
   static bool note_launch(uint32_t entry, const module::KernargContract &contract,
                           const device::LaunchShape &shape, const void *kernarg,
                           size_t kernarg_bytes) noexcept;

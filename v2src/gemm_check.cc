@@ -4,6 +4,8 @@
 #include "v2src/attention_check.h"
 #include "v2src/gemm.h"
 #include "v2src/matrix_check.h"
+#include "v2src/plain_look.h"
+#include "v2src/rows.h"
 #include "v2src/tensor_check.h"
 
 namespace flydsl::gemm {
@@ -241,9 +243,58 @@ Status check_memory(const Params &params, const Operands &all, bool query) {
   return check_no_overlap(written_aux, all.d);
 }
 
+// Whether everything is plain to see right, of a call with matrices of one rank, 2 or 3, and no other output than D.
+template <int rank>
+bool is_plain(const Params &params) {
+  using Is = PlainLook::Is;
+  using Last = PlainLook::Last;
+  constexpr int kRows = rank - 2, kColumns = rank - 1;
+  const flydsl_aot_tensor &a = params.a, &b = params.b, &d = params.d;
+  const flydsl_aot_epilogue &epilogue = params.epilogue;
+  PlainLook look;
+  const PlainLook::Memory written = look.tensor<rank, Is::kOutput, Last::kAny>(d);
+  look.expect_apart(written, look.tensor<rank, Is::kInput, Last::kAny>(a));
+  look.expect_apart(written, look.tensor<rank, Is::kInput, Last::kAny>(b));
+  look.expect_same_sizes<rank - 1>(a, d);
+  if constexpr (rank == 3) look.expect(a.sizes[0] == b.sizes[0]);
+  look.expect(a.sizes[kColumns] == b.sizes[kRows] && b.sizes[kColumns] == d.sizes[kColumns]);
+  look.expect(is_real(a.dtype) && b.dtype == a.dtype && is_real(d.dtype));
+  const auto see_matrix = [&](const flydsl_aot_tensor &matrix) {
+    const PlainLook::Memory memory = look.tensor<rank, Is::kInput, Last::kAny>(matrix);
+    look.expect_same_sizes<rank>(matrix, d);
+    look.expect(is_real(matrix.dtype));
+    if (matrix.data != d.data || !same_view(d, matrix)) look.expect_apart(written, memory);
+  };
+  if (reads_c(params)) see_matrix(params.c);
+  if (flydsl::present(epilogue.residual)) see_matrix(epilogue.residual);
+  const auto see_vector = [&](const flydsl_aot_tensor &vector, int64_t size) {
+    if (!flydsl::present(vector)) return;
+    look.expect_apart(written, look.tensor<1, Is::kInput, Last::kAny>(vector));
+    look.expect(vector.sizes[0] == size && is_real(vector.dtype));
+  };
+  see_vector(epilogue.bias_m, d.sizes[kRows]);
+  see_vector(epilogue.bias_n, d.sizes[kColumns]);
+  if (!look.all_plain()) return false;
+  // Each factor is below 2^29.
+  const int64_t tiles = (d.sizes[kRows] / kLeastTile + 1) * (d.sizes[kColumns] / kLeastTile + 1);
+  return tiles >> 31 == 0 && (rank == 2 || tiles * d.sizes[0] >> 31 == 0);
+}
+
+bool is_plain(const Params &params) {
+  const flydsl_aot_epilogue &epilogue = params.epilogue;
+  const int32_t others = params.a_descale.rank | params.b_descale.rank | params.d_scale.rank |
+                         params.d_sum_m.rank | params.d_sum_n.rank | params.a_sum_m.rank |
+                         params.b_sum_n.rank | epilogue.aux.rank | epilogue.gradient |
+                         params.reserved;
+  return others == 0 && check_factor("alpha", params.alpha).ok() &&
+         check_factor("beta", params.beta).ok() && check_activation(epilogue.activation).ok() &&
+         (params.d.rank == 2 ? is_plain<2>(params) : is_plain<3>(params));
+}
+
 }  // namespace
 
 Status check(const Params &params, bool query) {
+  if (!query && is_plain(params)) return {};
   const Operands all = operands_of(params);
   FLYDSL_RETURN_IF_ERROR(check_required({&all.a, &all.b, &all.d}, "a, b and d"));
   FLYDSL_RETURN_IF_ERROR(check_factor("alpha", params.alpha));

@@ -10,15 +10,6 @@ namespace {
 
 constexpr uint64_t kMaxGridX = uint64_t{1} << 22;
 
-Status load(flydsl_aot_handle *handle, int device, const select::Problem &problem,
-            const module::KernargContract &contract, void *stream, uint32_t *entry,
-            module::ModuleCache::Use *kernel, const archive::TuningRow **row = nullptr) {
-  const archive::TargetId *target = nullptr;
-  FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
-  FLYDSL_RETURN_IF_ERROR(choose(handle, problem, *target, entry, row));
-  return handle->modules->get(device, *entry, contract, stream, kernel);
-}
-
 struct KeyField {
   const char *op, *name;
   int first_bit, bits;
@@ -145,9 +136,12 @@ Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
                 const module::KernargContract &contract) {
   int device = 0;
   FLYDSL_RETURN_IF_ERROR(handle->runtime->current_device(&device));
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(device_target(handle, device, &target));
   uint32_t entry = 0;
+  FLYDSL_RETURN_IF_ERROR(choose(handle, problem, *target, &entry));
   module::ModuleCache::Use kernel;
-  return load(handle, device, problem, contract, nullptr, &entry, &kernel);
+  return handle->modules->get(device, entry, contract, nullptr, &kernel);
 }
 
 Status call_device(const flydsl_aot_handle *handle, void *stream, int *device) {
@@ -155,26 +149,40 @@ Status call_device(const flydsl_aot_handle *handle, void *stream, int *device) {
                                            : handle->runtime->stream_device(stream, device);
 }
 
-Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
-                     void *stream) {
+Status Launch::enter(const module::KernargContract &contract, void *stream) {
   stream_ = stream;
   contract_ = contract;
   FLYDSL_RETURN_IF_ERROR(call_device(handle_, stream, &device_));
-  if (int device = 0; CallRecording::is_rehearsal(&device)) {
-    const archive::TargetId *target = nullptr;
-    FLYDSL_RETURN_IF_ERROR(device_target(handle_, device, &target));
-    return choose(handle_, problem, *target, &entry_);
-  }
-  FLYDSL_RETURN_IF_ERROR(scope_.enter(device_));
-  const archive::TuningRow *row = nullptr;
-  FLYDSL_RETURN_IF_ERROR(
-      load(handle_, device_, problem, contract, stream, &entry_, &kernel_, &row));
+  int device = 0;
+  return CallRecording::is_rehearsal(&device) ? Status() : scope_.enter(device_);
+}
+
+Status Launch::load(const archive::TuningRow *row) {
+  if (int device = 0; CallRecording::is_rehearsal(&device)) return {};
+  FLYDSL_RETURN_IF_ERROR(handle_->modules->get(device_, entry_, contract_, stream_, &kernel_));
   if (!handle_->calls) return {};
   CallLog::note(entry_, handle_->policy.forces(entry_) ? "forced"
                         : row                          ? select::describe(*handle_->archive, *row)
                         : !handle_->archive->in_file(entry_) ? "compiled"
                                                              : "-");
   return {};
+}
+
+Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
+                     void *stream) {
+  FLYDSL_RETURN_IF_ERROR(enter(contract, stream));
+  const archive::TargetId *target = nullptr;
+  FLYDSL_RETURN_IF_ERROR(device_target(handle_, device_, &target));
+  const archive::TuningRow *row = nullptr;
+  FLYDSL_RETURN_IF_ERROR(choose(handle_, problem, *target, &entry_, &row));
+  return load(row);
+}
+
+Status Launch::begin(uint32_t chosen, const archive::TuningRow *row,
+                     const module::KernargContract &contract, void *stream) {
+  entry_ = chosen;
+  FLYDSL_RETURN_IF_ERROR(enter(contract, stream));
+  return load(row);
 }
 
 Status Launch::run_grid(const std::array<uint32_t, 3> &grid, void *kernarg,

@@ -174,6 +174,9 @@ class Launch {
   // Makes the stream's device current, chooses the kernel for it and loads it.
   Status begin(const select::Problem &problem, const module::KernargContract &contract,
                void *stream);
+  // The same with a kernel that choose() has found, and the tuning row that decided.
+  Status begin(uint32_t chosen, const archive::TuningRow *row,
+               const module::KernargContract &contract, void *stream);
   const archive::Entry &entry() const { return handle_->archive->entries()[entry_]; }
   // Launches with the arguments at `kernarg`.
   Status run(const LinearTiles &tiles, void *kernarg, size_t kernarg_bytes) const {
@@ -182,6 +185,9 @@ class Launch {
   Status run_grid(const std::array<uint32_t, 3> &grid, void *kernarg, size_t kernarg_bytes) const;
 
  private:
+  Status enter(const module::KernargContract &contract, void *stream);
+  Status load(const archive::TuningRow *row);
+
   flydsl_aot_handle *handle_;
   device::DeviceScope scope_;
   device::HipStream stream_ = nullptr;

@@ -19,17 +19,17 @@ struct Operator {
   }
   static norm::Params params_of(const Params &from) {
     norm::Params params = norm::common_params(from);
-    params.bias = from.bias;
-    params.mean = from.mean;
+    params.bias = &from.bias;
+    params.mean = &from.mean;
     return params;
   }
   static Kernarg kernarg_of(const norm::Params &params) {
     auto kernarg = norm::common_kernarg<Kernarg>(params);
-    if (present(params.bias)) {
-      kernarg.bias = params.bias.data;
-      kernarg.bias_dtype = static_cast<uint32_t>(params.bias.dtype);
+    if (present(*params.bias)) {
+      kernarg.bias = params.bias->data;
+      kernarg.bias_dtype = static_cast<uint32_t>(params.bias->dtype);
     }
-    norm::place_per_row(params.mean, params.x, &kernarg.mean, &kernarg.mean_stride_o,
+    norm::place_per_row(*params.mean, *params.x, &kernarg.mean, &kernarg.mean_stride_o,
                         &kernarg.mean_stride_i);
     return kernarg;
   }

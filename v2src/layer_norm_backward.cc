@@ -31,8 +31,8 @@ struct Operator {
   static norm_backward::Params params_of(const Params &from) {
     norm_backward::Params params = norm_backward::common_params(from);
     params.centred = true;
-    params.mean = from.mean;
-    params.dbias = from.dbias;
+    params.mean = &from.mean;
+    params.dbias = &from.dbias;
     return params;
   }
 };

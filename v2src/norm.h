@@ -12,18 +12,22 @@
 
 namespace flydsl::norm {
 
-// Both operators' parameters; what one does not have is absent.
+inline constexpr flydsl_aot_tensor kAbsent{};
+
+// Both operators' parameters, whose tensors are the caller's; what one does not have is absent.
 struct Params {
   float eps = 0, weight_offset = 0;
   uint32_t reserved = 0;
-  flydsl_aot_tensor x{}, weight{}, bias{}, residual{}, sum{}, out{}, out_scale{}, mean{}, rstd{};
+  const flydsl_aot_tensor *x = &kAbsent, *weight = &kAbsent, *bias = &kAbsent, *residual = &kAbsent,
+                          *sum = &kAbsent, *out = &kAbsent, *out_scale = &kAbsent, *mean = &kAbsent,
+                          *rstd = &kAbsent;
 };
 
 inline bool quantised(const Params &params) {
-  return params.out.dtype == FLYDSL_AOT_E4M3 || params.out.dtype == FLYDSL_AOT_E5M2;
+  return params.out->dtype == FLYDSL_AOT_E4M3 || params.out->dtype == FLYDSL_AOT_E5M2;
 }
 inline bool block_scaled(const Params &params) {
-  return present(params.out_scale) && params.out_scale.dtype == FLYDSL_AOT_E8M0;
+  return present(*params.out_scale) && params.out_scale->dtype == FLYDSL_AOT_E8M0;
 }
 
 Status check(const Params &params, bool query);
@@ -43,13 +47,13 @@ Params common_params(const OperatorParams &from) {
   params.eps = from.eps;
   params.weight_offset = from.weight_offset;
   params.reserved = from.reserved;
-  params.x = from.x;
-  params.weight = from.weight;
-  params.residual = from.residual;
-  params.sum = from.sum;
-  params.out = from.out;
-  params.out_scale = from.out_scale;
-  params.rstd = from.rstd;
+  params.x = &from.x;
+  params.weight = &from.weight;
+  params.residual = &from.residual;
+  params.sum = &from.sum;
+  params.out = &from.out;
+  params.out_scale = &from.out_scale;
+  params.rstd = &from.rstd;
   return params;
 }
 
@@ -66,7 +70,7 @@ void place_per_row(const flydsl_aot_tensor &tensor, const flydsl_aot_tensor &x, 
 template <class Kernarg>
 Kernarg common_kernarg(const Params &params) {
   Kernarg kernarg{};
-  const flydsl_aot_tensor &x = params.x;
+  const flydsl_aot_tensor &x = *params.x;
   const Rows rows = rows_of(x);
   const auto place = [&](const flydsl_aot_tensor &tensor, auto *data, int64_t *outer,
                          int64_t *inner) {
@@ -77,28 +81,29 @@ Kernarg common_kernarg(const Params &params) {
     *inner = strides.inner;
   };
   place(x, &kernarg.x, &kernarg.x_stride_o, &kernarg.x_stride_i);
-  place(params.residual, &kernarg.residual, &kernarg.residual_stride_o, &kernarg.residual_stride_i);
-  place(params.sum, &kernarg.sum, &kernarg.sum_stride_o, &kernarg.sum_stride_i);
-  place(params.out, &kernarg.out, &kernarg.out_stride_o, &kernarg.out_stride_i);
-  if (present(params.weight)) {
-    kernarg.weight = params.weight.data;
-    kernarg.weight_dtype = static_cast<uint32_t>(params.weight.dtype);
+  place(*params.residual, &kernarg.residual, &kernarg.residual_stride_o,
+        &kernarg.residual_stride_i);
+  place(*params.sum, &kernarg.sum, &kernarg.sum_stride_o, &kernarg.sum_stride_i);
+  place(*params.out, &kernarg.out, &kernarg.out_stride_o, &kernarg.out_stride_i);
+  if (present(*params.weight)) {
+    kernarg.weight = params.weight->data;
+    kernarg.weight_dtype = static_cast<uint32_t>(params.weight->dtype);
     kernarg.weight_offset = params.weight_offset;
   }
-  place_per_row(params.rstd, x, &kernarg.rstd, &kernarg.rstd_stride_o, &kernarg.rstd_stride_i);
-  if (present(params.out_scale)) {
-    kernarg.out_scale = params.out_scale.data;
-    const RowStrides strides = row_strides(params.out_scale, x, 1);
+  place_per_row(*params.rstd, x, &kernarg.rstd, &kernarg.rstd_stride_o, &kernarg.rstd_stride_i);
+  if (present(*params.out_scale)) {
+    kernarg.out_scale = params.out_scale->data;
+    const RowStrides strides = row_strides(*params.out_scale, x, 1);
     kernarg.out_scale_stride_o = strides.outer;
     kernarg.out_scale_stride_i = strides.inner;
     if (block_scaled(params))
-      kernarg.out_scale_stride_g = walked_stride(params.out_scale, params.out_scale.rank - 1);
+      kernarg.out_scale_stride_g = walked_stride(*params.out_scale, params.out_scale->rank - 1);
   }
   kernarg.rows = rows.count();
   kernarg.rows_inner = static_cast<uint64_t>(rows.inner);
   kernarg.row_length = static_cast<uint32_t>(rows.length);
   kernarg.eps = params.eps;
-  kernarg.out_dtype = static_cast<uint32_t>(params.out.dtype);
+  kernarg.out_dtype = static_cast<uint32_t>(params.out->dtype);
   kernarg.block_scales = block_scaled(params);
   return kernarg;
 }
@@ -131,7 +136,7 @@ struct Calls {
     *problem = {};
     problem->params = Operator::params_of(params);
     FLYDSL_RETURN_IF_ERROR(check(problem->params, query));
-    const flydsl_aot_tensor &x = problem->params.x;
+    const flydsl_aot_tensor &x = *problem->params.x;
     problem->empty = empty(x);
     if (problem->empty) return {};
     problem->key = key_of(problem->params);

@@ -30,16 +30,16 @@ struct Operands {
 };
 
 Operands operands_of(const Params &params) {
-  const char *const *axes = row_axes(params.x.rank);
-  return {{"x", &params.x, axes},
-          {"weight", &params.weight, kColumnAxes},
-          {"rstd", &params.rstd, axes},
-          {"mean", &params.mean, axes},
-          {"dout", &params.dout, axes},
-          {"dsum", &params.dsum, axes},
-          {"dx", &params.dx, axes},
-          {"dweight", &params.dweight, kColumnAxes},
-          {"dbias", &params.dbias, kColumnAxes}};
+  const char *const *axes = row_axes(params.x->rank);
+  return {{"x", params.x, axes},
+          {"weight", params.weight, kColumnAxes},
+          {"rstd", params.rstd, axes},
+          {"mean", params.mean, axes},
+          {"dout", params.dout, axes},
+          {"dsum", params.dsum, axes},
+          {"dx", params.dx, axes},
+          {"dweight", params.dweight, kColumnAxes},
+          {"dbias", params.dbias, kColumnAxes}};
 }
 
 Status check_presence(const Params &params, const Operands &all) {
@@ -47,26 +47,26 @@ Status check_presence(const Params &params, const Operands &all) {
       check_required({&all.x, &all.dout, &all.rstd},
                      params.centred ? "x, dout, mean and rstd" : "x, dout and rstd"));
   if (params.centred) FLYDSL_RETURN_IF_ERROR(check_required({&all.mean}, "x, dout, mean and rstd"));
-  if (!present(params.dx) && !present(params.dweight) && !present(params.dbias)) {
+  if (!present(*params.dx) && !present(*params.dweight) && !present(*params.dbias)) {
     return error(FLYDSL_AOT_INVALID_ARGUMENT,
                  params.centred
                      ? "dx, dweight and dbias are all absent (rank 0); one of them must be given"
                      : "dx and dweight are both absent (rank 0); one of them must be given");
   }
-  if (present(params.dsum) && !present(params.dx))
+  if (present(*params.dsum) && !present(*params.dx))
     return error(FLYDSL_AOT_INVALID_ARGUMENT, "dsum is given, but there is no dx to add it to");
   const float offset = params.weight_offset;
   if (offset != 0 && offset != 1) {
     return error(FLYDSL_AOT_INVALID_ARGUMENT, "weight_offset is %g; it must be 0 or 1",
                  static_cast<double>(offset));
   }
-  if (offset != 0 && !present(params.weight))
+  if (offset != 0 && !present(*params.weight))
     return error(FLYDSL_AOT_INVALID_ARGUMENT, "weight_offset is 1, but there is no weight");
   return {};
 }
 
 Status check_dtypes(const Params &params, const Operands &all) {
-  const flydsl_aot_dtype dtype = params.x.dtype;
+  const flydsl_aot_dtype dtype = params.x->dtype;
   if (!known_dtype(dtype))
     return error(FLYDSL_AOT_INVALID_DTYPE, "x has the unknown dtype number %d", dtype);
   if (!is_real(dtype)) {
@@ -122,9 +122,9 @@ uint64_t alignment_of_rows(const Params &params, int64_t length) {
   const auto mask = [](const flydsl_aot_tensor &tensor) {
     return present(tensor) ? alignment_mask(tensor) : 0;
   };
-  return alignment_of({mask(params.x), mask(params.dout), mask(params.dsum), mask(params.dx),
-                       mask(params.weight),
-                       static_cast<uint64_t>(length) * dtype_bytes(params.x.dtype)});
+  return alignment_of({mask(*params.x), mask(*params.dout), mask(*params.dsum), mask(*params.dx),
+                       mask(*params.weight),
+                       static_cast<uint64_t>(length) * dtype_bytes(params.x->dtype)});
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ Status check(const Params &params, bool query) {
 Problem describe(const Params &params, int64_t columns, uint32_t most_rows) {
   Problem problem{};
   problem.params = params;
-  const Rows rows = rows_of(params.x);
+  const Rows rows = rows_of(*params.x);
   problem.rows = rows.count();
   problem.length = rows.length;
   problem.empty = rows.length == 0 || (problem.rows == 0 && !problem.wants_totals());
@@ -210,8 +210,8 @@ Status workspace_of(const Problem &problem, Workspace *workspace) {
   add(problem.wants_dx(), problem.rows, uint64_t{problem.parts} * (problem.params.centred ? 2 : 1),
       &workspace->row_sums);
   const auto length = static_cast<uint64_t>(problem.length);
-  add(present(problem.params.dweight), problem.most_slots, length, &workspace->dweight_sums);
-  add(present(problem.params.dbias), problem.most_slots, length, &workspace->dbias_sums);
+  add(present(*problem.params.dweight), problem.most_slots, length, &workspace->dweight_sums);
+  add(present(*problem.params.dbias), problem.most_slots, length, &workspace->dbias_sums);
   if (fits) return {};
   return error(FLYDSL_AOT_UNSUPPORTED_SIZE,
                "the workspace of %llu rows of %lld elements would have more than 2^61 bytes",
@@ -256,7 +256,7 @@ Cut cut_of(const Problem &problem, Pass pass, const archive::Entry &entry, uint3
       return cut;
     case Pass::kTotals:
       cut.tiles = divide_up(static_cast<uint64_t>(problem.length), entry.tile[1]) *
-                  (present(problem.params.dweight) && present(problem.params.dbias) ? 2 : 1);
+                  (present(*problem.params.dweight) && present(*problem.params.dbias) ? 2 : 1);
       return cut;
   }
   return cut;

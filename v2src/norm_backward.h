@@ -14,11 +14,13 @@
 
 namespace flydsl::norm_backward {
 
-// Both operators' parameters; what one does not have is absent. (A mean is required of a centred one.)
+// Both operators' parameters, whose tensors are the caller's; what one does not have is absent. (A mean is required of a centred one.)
 struct Params {
   bool centred = false;
   float weight_offset = 0;
-  flydsl_aot_tensor x{}, weight{}, rstd{}, mean{}, dout{}, dsum{}, dx{}, dweight{}, dbias{};
+  const flydsl_aot_tensor *x = &norm::kAbsent, *weight = &norm::kAbsent, *rstd = &norm::kAbsent,
+                          *mean = &norm::kAbsent, *dout = &norm::kAbsent, *dsum = &norm::kAbsent,
+                          *dx = &norm::kAbsent, *dweight = &norm::kAbsent, *dbias = &norm::kAbsent;
   void *workspace = nullptr;
   uint64_t workspace_bytes = 0;
 };
@@ -39,8 +41,8 @@ struct Problem {
   uint32_t parts, part_length;  // of a row, for kSums
   std::array<select::Problem, kPasses> keys;
 
-  bool wants_dx() const { return present(params.dx) && rows > 0; }
-  bool wants_totals() const { return present(params.dweight) || present(params.dbias); }
+  bool wants_dx() const { return present(*params.dx) && rows > 0; }
+  bool wants_totals() const { return present(*params.dweight) || present(*params.dbias); }
 };
 
 Status check(const Params &params, bool query);
@@ -80,13 +82,13 @@ template <class OperatorParams>
 Params common_params(const OperatorParams &from) {
   Params params;
   params.weight_offset = from.weight_offset;
-  params.x = from.x;
-  params.weight = from.weight;
-  params.rstd = from.rstd;
-  params.dout = from.dout;
-  params.dsum = from.dsum;
-  params.dx = from.dx;
-  params.dweight = from.dweight;
+  params.x = &from.x;
+  params.weight = &from.weight;
+  params.rstd = &from.rstd;
+  params.dout = &from.dout;
+  params.dsum = &from.dsum;
+  params.dx = &from.dx;
+  params.dweight = &from.dweight;
   params.workspace = from.workspace;
   params.workspace_bytes = from.workspace_bytes;
   return params;
@@ -96,7 +98,7 @@ template <class Kernarg>
 Kernarg common_kernarg(const Problem &problem, const Workspace &workspace) {
   Kernarg kernarg{};
   const Params &params = problem.params;
-  const flydsl_aot_tensor &x = params.x;
+  const flydsl_aot_tensor &x = *params.x;
   const auto place = [&](const flydsl_aot_tensor &tensor, auto *data, int64_t *outer,
                          int64_t *inner) {
     if (!present(tensor)) return;
@@ -106,31 +108,31 @@ Kernarg common_kernarg(const Problem &problem, const Workspace &workspace) {
     *inner = strides.inner;
   };
   place(x, &kernarg.x, &kernarg.x_stride_o, &kernarg.x_stride_i);
-  place(params.dout, &kernarg.dout, &kernarg.dout_stride_o, &kernarg.dout_stride_i);
-  place(params.dsum, &kernarg.dsum, &kernarg.dsum_stride_o, &kernarg.dsum_stride_i);
-  place(params.dx, &kernarg.dx, &kernarg.dx_stride_o, &kernarg.dx_stride_i);
-  norm::place_per_row(params.rstd, x, &kernarg.rstd, &kernarg.rstd_stride_o,
+  place(*params.dout, &kernarg.dout, &kernarg.dout_stride_o, &kernarg.dout_stride_i);
+  place(*params.dsum, &kernarg.dsum, &kernarg.dsum_stride_o, &kernarg.dsum_stride_i);
+  place(*params.dx, &kernarg.dx, &kernarg.dx_stride_o, &kernarg.dx_stride_i);
+  norm::place_per_row(*params.rstd, x, &kernarg.rstd, &kernarg.rstd_stride_o,
                       &kernarg.rstd_stride_i);
-  if (present(params.weight)) {
-    kernarg.weight = params.weight.data;
-    kernarg.weight_dtype = static_cast<uint32_t>(params.weight.dtype);
+  if (present(*params.weight)) {
+    kernarg.weight = params.weight->data;
+    kernarg.weight_dtype = static_cast<uint32_t>(params.weight->dtype);
     kernarg.weight_offset = params.weight_offset;
   }
   const auto at = [&](uint64_t offset) {
     return reinterpret_cast<float *>(static_cast<char *>(params.workspace) + offset);
   };
   kernarg.row_sums = at(workspace.row_sums);
-  if (present(params.dweight)) {
-    kernarg.dweight = params.dweight.data;
-    kernarg.dweight_dtype = static_cast<uint32_t>(params.dweight.dtype);
+  if (present(*params.dweight)) {
+    kernarg.dweight = params.dweight->data;
+    kernarg.dweight_dtype = static_cast<uint32_t>(params.dweight->dtype);
     kernarg.dweight_sums = at(workspace.dweight_sums);
   }
   if constexpr (requires { kernarg.mean; }) {
-    norm::place_per_row(params.mean, x, &kernarg.mean, &kernarg.mean_stride_o,
+    norm::place_per_row(*params.mean, x, &kernarg.mean, &kernarg.mean_stride_o,
                         &kernarg.mean_stride_i);
-    if (present(params.dbias)) {
-      kernarg.dbias = params.dbias.data;
-      kernarg.dbias_dtype = static_cast<uint32_t>(params.dbias.dtype);
+    if (present(*params.dbias)) {
+      kernarg.dbias = params.dbias->data;
+      kernarg.dbias_dtype = static_cast<uint32_t>(params.dbias->dtype);
       kernarg.dbias_sums = at(workspace.dbias_sums);
     }
   }
@@ -158,7 +160,7 @@ struct Calls {
     *problem = {};
     const Params all = Operator::params_of(params);
     FLYDSL_RETURN_IF_ERROR(check(all, query));
-    const auto dtype = static_cast<uint64_t>(all.x.dtype);
+    const auto dtype = static_cast<uint64_t>(all.x->dtype);
     *problem = describe(all, Operator::columns(dtype), Operator::kMostRows);
     for (size_t pass = 0; pass < kPasses; ++pass) {
       problem->keys[pass].op = Operator::kName;

@@ -42,7 +42,7 @@ bool Problem::has_key(uint64_t key) const noexcept {
 Candidates::Candidates(const archive::Archive &archive, const Problem &problem) noexcept
     : archive_(archive), problem_(problem) {}
 
-const archive::Candidate *Candidates::next() noexcept {
+const archive::Candidate *Candidates::next_list() noexcept {
   const size_t keys = problem_.fallbacks + 1;
   while (index_ == list_.size()) {
     // All that is in the archive before what has to be compiled.

@@ -57,9 +57,13 @@ class Candidates {
  public:
   Candidates(const archive::Archive &archive, const Problem &problem) noexcept;
   // The next one; null after the last.
-  const archive::Candidate *next() noexcept;
+  const archive::Candidate *next() noexcept {
+    return index_ < list_.size() ? &list_[index_++] : next_list();
+  }
 
  private:
+  const archive::Candidate *next_list() noexcept;
+
   const archive::Archive &archive_;
   const Problem &problem_;
   std::span<const archive::Candidate>
