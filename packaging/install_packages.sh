@@ -6,7 +6,7 @@ set -eu
 packages="
   cmake ninja-build g++ ccache git python3 python3-venv
   clang-22 lld-22 llvm-22 llvm-22-dev
-  zlib1g-dev libzstd-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libcairo2 libgtest-dev libgmock-dev valgrind python3-numpy pkg-config"
+  zlib1g-dev libzstd-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libcairo2 libgtest-dev libgmock-dev valgrind parallel python3-numpy pkg-config"
 
 missing=""
 for package in $packages; do

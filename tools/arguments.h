@@ -14,6 +14,7 @@ namespace flydsl::tools {
 struct OpenArguments {
   // "" where nothing is given.
   std::string device{};  // "hip", "emulator" or "none"
+  std::string device_library{};  // that HIP's functions are taken from
   std::string arch{};
   std::string archive{};
   std::string force_kernel{};  // names with commas

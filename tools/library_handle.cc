@@ -22,6 +22,7 @@ flydsl_aot_status LibraryHandle::try_open(const OpenArguments &arguments) {
   options.arch = !arguments.arch.empty() ? arguments.arch.c_str()
                  : device == "none"      ? kDefaultArch
                                          : nullptr;
+  if (!arguments.device_library.empty()) options.device_library = arguments.device_library.c_str();
   options.archive_path = arguments.archive.empty() ? nullptr : arguments.archive.c_str();
   if (!arguments.force_kernel.empty()) options.force_kernel = arguments.force_kernel.c_str();
   if (!arguments.backends.empty()) options.backends = arguments.backends.c_str();

@@ -34,9 +34,11 @@ void add_open_options(CLI::App *command, OpenArguments &open, const std::string 
                       const std::vector<std::string> &others = {}) {
   std::vector<std::string> devices = {"hip", "emulator", "none"};
   devices.insert(devices.end(), others.begin(), others.end());
+  std::string named;
+  for (const std::string &device : others) named += ", or " + device;
   command
       ->add_option("--device", open.device,
-                   "hip, emulator or none; default: FLYDSL_AOT_DEVICE, else " + default_device)
+                   "hip, emulator or none" + named + "; default: FLYDSL_AOT_DEVICE, else " + default_device)
       ->check(CLI::IsMember(devices));
   command->add_option("--arch", open.arch,
                       std::string("architecture, e.g. gfx950; must be the device's when there is "
@@ -183,7 +185,7 @@ int run(int argc, char **argv) {
       "tune", "Times every kernel that could compute each of some problems; rows for tuning/");
   TuneArguments tune_arguments;
   tune->add_option("OP", tune_arguments.op, "operator")->required();
-  add_open_options(tune, tune_arguments.open, "hip");
+  add_open_options(tune, tune_arguments.open, "hip", {"cuda"});
   tune->add_option("--cases", tune_arguments.cases_file,
                    "file of problems, each a line of --set values: q=1x16x4096x128 ... causal=top-left")
       ->required();

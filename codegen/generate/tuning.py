@@ -28,7 +28,7 @@ _FIELDS = {
     "winner": str,
 }
 _PROBLEM = ("alignment", "keys", "parallel", "rows")
-_ORIGIN = re.compile(r"(hip|model):[ -~]+|heuristic")
+_ORIGIN = re.compile(r"(cuda|hip|model):[ -~]+|heuristic")
 
 
 class TuningError(Exception):
@@ -56,7 +56,7 @@ def _check_shape(row):
     if not figures or not all(isinstance(f, (int, float)) and not isinstance(f, bool) and 0 < f < 1e12 for f in figures):
         return "field 'figures_us' holds no times above 0"
     if not _ORIGIN.fullmatch(row["origin"]):
-        return "field 'origin' is not hip:DEVICE, model:CONSTANTS or heuristic"
+        return "field 'origin' is not cuda:DEVICE, hip:DEVICE, model:CONSTANTS or heuristic"
     return None
 
 
@@ -105,6 +105,8 @@ def read_rows(path, op, kernels):
             fault = "is not after the line before it (LC_ALL=C sort -u)"
         if not fault and winners.setdefault(identity(row), row["winner"]) != row["winner"]:
             fault = f"contradicts a row of the same problem whose winner is '{winners[identity(row)]}'"
+        if not fault and rows and row["origin"] != rows[0]["origin"]:
+            fault = f"is of another origin than the rows before it, '{rows[0]['origin']}'"
         if fault:
             raise TuningError(f"{path}:{number}: {fault}")
         rows.append(row)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import support
 
-from describe.registry import OPERATORS  # noqa: E402  (support makes it importable)
 from generate import layout, tuning  # noqa: E402
 
 ARCH = "gfx950"
@@ -88,7 +87,7 @@ class TuningFiles(unittest.TestCase):
         self.refused("no power of two", row(problem={**row()["problem"], "alignment": 12}))
         for figures in ({}, {A: 0, B: 1}, {A: -1, B: 1}, {A: "2", B: 1}, {A: 1e13, B: 1}):
             self.refused("holds no times", row(figures_us=figures))
-        for origin in ("", "guess", "hip:", "model:\n"):
+        for origin in ("", "guess", "hip:", "cuda:", "CUDA:x", "model:\n"):
             self.refused("'origin' is not", row(origin=origin))
 
     def test_lines_of_any_bytes(self):
@@ -127,6 +126,13 @@ class TuningFiles(unittest.TestCase):
         self.path.write_text(f"{line}\n{line}\n")
         with self.assertRaisesRegex(tuning.TuningError, "is not after the line before"):
             tuning.manifest_rows(OP, ARCH, self.folder)
+
+    def test_figures_of_one_origin(self):
+        other = row(case="b", problem={"alignment": 16, "keys": 64, "parallel": 64, "rows": 65})
+        for origin in ("cuda:NVIDIA H200", "hip:AMD Instinct MI355X", "heuristic"):
+            self.write(row(origin=origin), {**other, "origin": origin})
+            self.assertEqual({r["origin"] for r in tuning.manifest_rows(OP, ARCH, self.folder)[0]["rows"]}, {origin})
+            self.refused(f"is of another origin than the rows before it, '{row()['origin']}'", row(), {**other, "origin": origin})
 
     def test_stale_rows(self):
         self.refused("is stale: gemm has no kernel 'gone'", row(figures_us={A: 2.0, B: 1.5, "gone": 9}))
@@ -195,18 +201,37 @@ def losses(rows):
         yield figures[kernel if kernel in figures else entry["default"]] / figures[entry["winner"]] - 1
 
 
+# Distinct problems that gfx950's tables have at least, of these operators together.
+LEAST_ROWS = (
+    (300, ("attention_forward",)),
+    (150, ("attention_backward",)),
+    (150, ("gemm", "grouped_gemm", "scaled_gemm")),
+    (60, ("rms_norm", "layer_norm", "rms_norm_backward", "layer_norm_backward", "topk", "topk_softmax")),
+)
+
+
 class Tables(unittest.TestCase):
     def test_a_row_that_is_left_out_is_foretold(self):
-        for op in OPERATORS:
-            path = tuning.FOLDER / ARCH / f"{op.name}.jsonl"
-            if not path.exists():
-                continue
-            rows = tuning.read_rows(path, op, tuning.kernel_names(op, ARCH))
-            lost = sorted(losses(rows))
-            print(f"{op.name}: {len(rows)} rows, left out one by one: median loss {statistics.median(lost):.2%}, worst {lost[-1]:.2%}")
-            with self.subTest(op=op.name):
+        tables = sorted(tuning.FOLDER.glob("*/*.jsonl"))
+        self.assertIn(ARCH, {path.parent.name for path in tables})
+        for path in tables:
+            arch, op = path.parent.name, tuning.operator_named(path.stem)
+            with self.subTest(arch=arch, op=path.stem):
+                self.assertIsNotNone(op, path)
+                rows = tuning.read_rows(path, op, tuning.kernel_names(op, arch))
+                lost = sorted(losses(rows))
+                print(f"{arch} {op.name}: {len(rows)} rows, left out one by one: median loss {statistics.median(lost):.2%}, worst {lost[-1]:.2%}")
                 self.assertLess(statistics.median(lost), 0.05)
                 self.assertLess(lost[-1], 0.20)
+
+    def test_there_are_as_many_as_cover_the_keys(self):
+        for least, names in LEAST_ROWS:
+            problems = 0
+            for name in names:
+                rows = tuning.manifest_rows(tuning.operator_named(name), ARCH)
+                problems += sum(len(table["rows"]) for table in rows)
+            with self.subTest(operators=names):
+                self.assertGreaterEqual(problems, least)
 
     def test_what_is_foretold(self):
         near = row(problem={"alignment": 16, "keys": 64, "parallel": 64, "rows": 80})

@@ -1,6 +1,6 @@
-// The HIP functions that src/device/load.cc looks for, on an NVIDIA GPU: a library of its own, named by FLYDSL_AOT_HIP_LIBRARY, so
-// that the product knows nothing of it. CUDA's driver API is opened at run time; no NVIDIA header is needed. Development
-// only (FLYDSL_AOT_CUDA): architecture-neutral kernels are verified and timed with it.
+// The HIP functions that src/device/load.cc and tools/measured_call.cc look for, on an NVIDIA GPU: a library of its own, named
+// by FLYDSL_AOT_HIP_LIBRARY, so that the product knows nothing of it. CUDA's driver API is opened at run time; no NVIDIA header
+// is needed. Development only (FLYDSL_AOT_CUDA): architecture-neutral kernels are verified and timed with it.
 //
 // Numbers and signatures: CUDA Driver API reference, version 12 (cuda.h). Memory and streams are those of the device's primary
 // context, which the CUDA runtime, and so PyTorch, uses too.
@@ -40,6 +40,20 @@ struct Driver {
   Result (*release)(uint64_t) = nullptr;
   Result (*copy)(uint64_t, uint64_t, size_t) = nullptr;
   Result (*synchronize)() = nullptr;
+  Result (*stream_create)(void **, unsigned) = nullptr;
+  Result (*stream_destroy)(void *) = nullptr;
+  Result (*stream_synchronize)(void *) = nullptr;
+  Result (*begin_capture)(void *, int) = nullptr;
+  Result (*end_capture)(void *, void **) = nullptr;
+  Result (*graph_instantiate)(void **, void *, unsigned long long) = nullptr;
+  Result (*graph_launch)(void *, void *) = nullptr;
+  Result (*graph_destroy)(void *) = nullptr;
+  Result (*graph_exec_destroy)(void *) = nullptr;
+  Result (*event_create)(void **, unsigned) = nullptr;
+  Result (*event_destroy)(void *) = nullptr;
+  Result (*event_record)(void *, void *) = nullptr;
+  Result (*event_synchronize)(void *) = nullptr;
+  Result (*elapsed)(float *, void *, void *) = nullptr;
   Result (*error_name)(Result, const char **) = nullptr;
   Result (*error_string)(Result, const char **) = nullptr;
   Result state = kNotInitialized;
@@ -77,6 +91,20 @@ Driver load() {
                      find(library, "cuMemFree_v2", &driver.release) &
                      find(library, "cuMemcpy", &driver.copy) &
                      find(library, "cuCtxSynchronize", &driver.synchronize) &
+                     find(library, "cuStreamCreate", &driver.stream_create) &
+                     find(library, "cuStreamDestroy_v2", &driver.stream_destroy) &
+                     find(library, "cuStreamSynchronize", &driver.stream_synchronize) &
+                     find(library, "cuStreamBeginCapture_v2", &driver.begin_capture) &
+                     find(library, "cuStreamEndCapture", &driver.end_capture) &
+                     find(library, "cuGraphInstantiateWithFlags", &driver.graph_instantiate) &
+                     find(library, "cuGraphLaunch", &driver.graph_launch) &
+                     find(library, "cuGraphDestroy", &driver.graph_destroy) &
+                     find(library, "cuGraphExecDestroy", &driver.graph_exec_destroy) &
+                     find(library, "cuEventCreate", &driver.event_create) &
+                     find(library, "cuEventDestroy_v2", &driver.event_destroy) &
+                     find(library, "cuEventRecord", &driver.event_record) &
+                     find(library, "cuEventSynchronize", &driver.event_synchronize) &
+                     find(library, "cuEventElapsedTime", &driver.elapsed) &
                      find(library, "cuGetErrorName", &driver.error_name) &
                      find(library, "cuGetErrorString", &driver.error_string);
   if (found) driver.state = driver.init(0);
@@ -203,6 +231,52 @@ EXPORT Result hipMemcpy(void *to, const void *from, size_t bytes, int) {
 EXPORT Result hipDeviceSynchronize() {
   const Result result = with_context();
   return result == kSuccess ? driver().synchronize() : result;
+}
+EXPORT Result hipStreamCreate(void **stream) {
+  const Result result = with_context();
+  return result == kSuccess ? driver().stream_create(stream, 0) : result;
+}
+EXPORT Result hipStreamDestroy(void *stream) {
+  return driver().stream_destroy(stream);
+}
+EXPORT Result hipStreamSynchronize(void *stream) {
+  const Result result = with_context();
+  return result == kSuccess ? driver().stream_synchronize(stream) : result;
+}
+// The modes have the same numbers.
+EXPORT Result hipStreamBeginCapture(void *stream, int mode) {
+  return driver().begin_capture(stream, mode);
+}
+EXPORT Result hipStreamEndCapture(void *stream, void **graph) {
+  return driver().end_capture(stream, graph);
+}
+EXPORT Result hipGraphInstantiate(void **exec, void *graph, void **, char *, size_t) {
+  return driver().graph_instantiate(exec, graph, 0);
+}
+EXPORT Result hipGraphLaunch(void *exec, void *stream) {
+  return driver().graph_launch(exec, stream);
+}
+EXPORT Result hipGraphDestroy(void *graph) {
+  return driver().graph_destroy(graph);
+}
+EXPORT Result hipGraphExecDestroy(void *exec) {
+  return driver().graph_exec_destroy(exec);
+}
+EXPORT Result hipEventCreate(void **event) {
+  const Result result = with_context();
+  return result == kSuccess ? driver().event_create(event, 0) : result;
+}
+EXPORT Result hipEventDestroy(void *event) {
+  return driver().event_destroy(event);
+}
+EXPORT Result hipEventRecord(void *event, void *stream) {
+  return driver().event_record(event, stream);
+}
+EXPORT Result hipEventSynchronize(void *event) {
+  return driver().event_synchronize(event);
+}
+EXPORT Result hipEventElapsedTime(float *milliseconds, void *begin, void *end) {
+  return driver().elapsed(milliseconds, begin, end);
 }
 EXPORT Result hipGetLastError() {
   return kSuccess;  // the driver API keeps none
