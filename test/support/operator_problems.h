@@ -20,6 +20,8 @@ struct ProblemLine {
   int launches;
 };
 const std::vector<ProblemLine> &operator_problems();
+// The other ways of operators that have more than one: launches in another number or order, workspace of another kind.
+const std::vector<ProblemLine> &other_ways();
 // The operators without one, "" if there are none.
 std::string operators_without_problem();
 
@@ -30,6 +32,10 @@ class DeviceProblem {
 
   flydsl_aot_status query(flydsl_aot_handle *handle, flydsl_aot_query_result *result) const;
   flydsl_aot_status query(flydsl_aot_handle *handle) const;
+  flydsl_aot_status explain(flydsl_aot_handle *handle) const {
+    return problem().explain(
+        handle, [](void *, const flydsl_aot_candidate *) {}, nullptr);
+  }
   flydsl_aot_status prefetch(flydsl_aot_handle *handle) const { return problem().prefetch(handle); }
   flydsl_aot_status launch(flydsl_aot_handle *handle, void *stream = nullptr) const {
     return problem().launch(handle, stream);
