@@ -10,6 +10,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "src/log/log.h"
+
 namespace flydsl {
 namespace {
 
@@ -46,9 +48,9 @@ std::string joined(const int64_t *numbers, int count) {
   return result;
 }
 
-// One write, so that rows of several threads and processes stay apart; that it fails is not the call's concern.
+// At once, so that rows of several threads and processes stay apart.
 void put(int descriptor, const std::string &row) {
-  if (::write(descriptor, row.data(), row.size()) < 0) return;
+  write_at_once(descriptor, row.data(), row.size());
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "src/log/log.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +36,28 @@ int read_log_level() noexcept {
   return current;
 }
 
+// Both signals are sent to the thread that writes, so that it can block and take them; how the process handles them stays as it is.
+void write_at_once(int descriptor, const char *data, size_t bytes) noexcept {
+  sigset_t sent, before, pending;
+  sigemptyset(&sent);
+  sigaddset(&sent, SIGPIPE);
+  sigaddset(&sent, SIGXFSZ);
+  if (pthread_sigmask(SIG_BLOCK, &sent, &before) != 0) return;
+  // One that waits already is the process's own.
+  sigpending(&pending);
+  const ssize_t put = write(descriptor, data, bytes);
+  const int number = put < 0 ? (errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0) : 0;
+  if (number != 0 && !sigismember(&pending, number)) {
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, number);
+    const timespec at_once{};
+    while (sigtimedwait(&taken, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 void log_line(LogLevel level, const char *format, ...) noexcept {
   char line[4600];
   int used = std::snprintf(line, sizeof line, "flydsl_aot %s: ", kNames[static_cast<int>(level)]);
@@ -44,8 +69,8 @@ void log_line(LogLevel level, const char *format, ...) noexcept {
   const int room = static_cast<int>(sizeof line) - used - 2;
   used += length < room ? length : room;
   line[used++] = '\n';
-  // One write keeps lines of several threads apart; a failing stderr is not this library's concern.
-  if (write(STDERR_FILENO, line, static_cast<size_t>(used)) < 0) return;
+  // One write keeps lines of several threads apart.
+  write_at_once(STDERR_FILENO, line, static_cast<size_t>(used));
 }
 
 }  // namespace flydsl

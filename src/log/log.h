@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 namespace flydsl {
 
@@ -19,6 +20,10 @@ inline bool log_enabled(LogLevel level) noexcept {
   const int current = log_level.load(std::memory_order_relaxed);
   return static_cast<int>(level) <= (current < 0 ? read_log_level() : current);
 }
+
+// One write, whose failure is nobody's concern; nor do the signals that the system sends for some failures reach the process: SIGPIPE
+// (nobody reads the pipe any more), SIGXFSZ (the file is at the process's limit).
+void write_at_once(int descriptor, const char *data, size_t bytes) noexcept;
 
 // One line: "flydsl_aot <level>: <message>", written with a single write.
 __attribute__((format(printf, 2, 3))) void log_line(LogLevel level, const char *format,

@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -157,27 +160,69 @@ int reload(const char *path) {
   return kRight;
 }
 
+// How a process and a thread of it handle signals.
+class Signals {
+ public:
+  Signals() {
+    for (int number = 1; number < NSIG; ++number) sigaction(number, nullptr, &actions_[number]);
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked_);
+    sigaltstack(nullptr, &stack_);
+  }
+  void compare_with_now() const {
+    const Signals now;
+    for (int number = 1; number < NSIG; ++number) {
+      const struct sigaction &a = actions_[number], &b = now.actions_[number];
+      if (a.sa_handler != b.sa_handler || a.sa_flags != b.sa_flags ||
+          std::memcmp(&a.sa_mask, &b.sa_mask, kMaskBytes) != 0)
+        fail("signal", strsignal(number));
+    }
+    if (std::memcmp(&blocked_, &now.blocked_, kMaskBytes) != 0) fail("signals", "blocked");
+    if (stack_.ss_sp != now.stack_.ss_sp || stack_.ss_flags != now.stack_.ss_flags)
+      fail("signals", "have another stack");
+    sigset_t pending{};
+    sigpending(&pending);
+    if (!sigisemptyset(&pending)) fail("signals", "are pending");
+  }
+
+ private:
+  static constexpr size_t kMaskBytes = (NSIG - 1) / 8;  // what the system fills of a sigset_t
+  struct sigaction actions_[NSIG] = {};
+  sigset_t blocked_{};
+  stack_t stack_{};
+};
+
 int signals(const char *path) {
-  struct sigaction before[64] = {}, now{};
-  sigset_t blocked, blocked_now;
-  for (int number = 1; number < 64; ++number) sigaction(number, nullptr, &before[number]);
-  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  const Signals before;
   const Library library(path);
   Work work(library);
   work.launch();
   work.refused();
-  const auto compare = [&] {
-    for (int number = 1; number < 64; ++number) {
-      sigaction(number, nullptr, &now);
-      if (now.sa_handler != before[number].sa_handler || now.sa_flags != before[number].sa_flags)
-        fail("signal", strsignal(number));
-    }
-    pthread_sigmask(SIG_SETMASK, nullptr, &blocked_now);
-    if (std::memcmp(&blocked, &blocked_now, sizeof blocked) != 0) fail("signals", "blocked");
-  };
-  compare();
+  before.compare_with_now();
+  std::thread([&] {
+    const Signals of_thread;
+    work.launch();
+    work.refused();
+    of_thread.compare_with_now();
+  }).join();
   work.finish();
-  compare();
+  before.compare_with_now();
+  dlclose(library.loaded);
+  before.compare_with_now();
+  return kRight;
+}
+
+// Messages that cannot be written, for which the system would end the process.
+int unwritable_messages(const char *path) {
+  int ends[2];
+  if (pipe(ends) != 0) fail("pipe", strerror(errno));
+  const rlimit nothing{};
+  const int file = memfd_create("messages", 0);
+  if (file < 0 || setrlimit(RLIMIT_FSIZE, &nothing) != 0) fail("file", strerror(errno));
+  close(ends[0]);
+  for (const int unwritable : {ends[1], file}) {
+    dup2(unwritable, STDERR_FILENO);
+    if (signals(path) != kRight) return 1;
+  }
   return kRight;
 }
 
@@ -209,7 +254,8 @@ int runtime_of_a_wheel(const char *path, const char *runtime) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
     if (line.find("libamdhip64") != std::string::npos) loaded.insert(line.substr(line.find('/')));
-  if (loaded != std::set<std::string>{runtime}) fail("runtimes", std::to_string(loaded.size()).c_str());
+  if (loaded != std::set<std::string>{runtime})
+    fail("runtimes", std::to_string(loaded.size()).c_str());
   work.finish();
   return kRight;
 }
@@ -217,6 +263,7 @@ int runtime_of_a_wheel(const char *path, const char *runtime) {
 int live(const std::string &how, const char *path, const char *other_path) {
   if (how == "reload") return reload(path);
   if (how == "signals") return signals(path);
+  if (how == "unwritable_messages") return unwritable_messages(path);
   if (how == "two_copies") return two_copies(path, other_path);
   if (how == "runtime_of_a_wheel") return runtime_of_a_wheel(path, other_path);
   if (how == "from_root" && chdir("/") != 0) fail("chdir", path);

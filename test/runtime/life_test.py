@@ -73,6 +73,11 @@ class LifeTest(unittest.TestCase):
     def test_signals_are_untouched(self):
         self.live("signals")
 
+    def test_messages_that_nobody_takes_end_no_process(self):
+        for environment in ({"FLYDSL_AOT_LOG": "debug"}, {"FLYDSL_AOT_VERBOSE": "stderr"}):
+            with self.subTest(environment):
+                self.live("unwritable_messages", **environment)
+
     def test_B56_two_copies_in_one_process(self):
         for name in ("one", "other"):
             self.install(self.folder / name)
