@@ -31,6 +31,20 @@ bool forbids(const Capture &capture) {
   return t_mode == hipStreamCaptureModeGlobal && capture.mode == hipStreamCaptureModeGlobal;
 }
 
+// Ends the captures that forbid a call.
+template <class Forbids>
+hipError_t refuse(const char *what, Forbids forbids_it) {
+  std::lock_guard<std::mutex> order(submission_mutex());
+  hipError_t error = hipSuccess;
+  for (const std::shared_ptr<Capture> &capture : captures()) {
+    if (!forbids_it(*capture)) continue;
+    capture->invalidated = true;
+    error =
+        fail(hipErrorStreamCaptureUnsupported, "%s is not permitted during a stream capture", what);
+  }
+  return error;
+}
+
 // Whether everything that the other streams captured lies before the origin's last nodes.
 bool joined(const Capture &capture) {
   std::set<const GraphNode *> reached;
@@ -129,15 +143,11 @@ hipError_t refuse_implicit_dependency(const Stream &stream) {
 }
 
 hipError_t refuse_while_capturing(const char *what) {
-  std::lock_guard<std::mutex> order(submission_mutex());
-  hipError_t error = hipSuccess;
-  for (const std::shared_ptr<Capture> &capture : captures()) {
-    if (!forbids(*capture)) continue;
-    capture->invalidated = true;
-    error =
-        fail(hipErrorStreamCaptureUnsupported, "%s is not permitted during a stream capture", what);
-  }
-  return error;
+  return refuse(what, forbids);
+}
+
+hipError_t refuse_amid_captures(const char *what) {
+  return refuse(what, [](const Capture &) { return true; });
 }
 
 hipError_t refuse_on_capturing_stream(const Stream &stream, const char *what) {

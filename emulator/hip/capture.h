@@ -33,8 +33,10 @@ hipError_t add_captured(Stream &stream, Work work);
 hipError_t refuse_implicit_dependency(const Stream &stream);
 
 // Without it:
-// For calls that a capture in progress forbids: hipMalloc, hipFree, hipDeviceSynchronize, ...
+// For calls that a capture in progress forbids: hipMalloc, hipFree, hipModuleUnload, ...
 hipError_t refuse_while_capturing(const char *what);
+// For waits for a device, which end every capture, whatever its mode and the thread's (clr, CHECK_SUPPORTED_DURING_CAPTURE).
+hipError_t refuse_amid_captures(const char *what);
 // For calls that ask for the end of captured work.
 hipError_t refuse_on_capturing_stream(const Stream &stream, const char *what);
 hipError_t refuse_on_captured_event(Event &event, const char *what);

@@ -137,7 +137,7 @@ FLYDSL_EMU_EXPORT hipError_t hipDeviceSynchronize() {
     hipError_t error = hipSuccess;
     const Device *device = current_device_or_fail(&error);
     if (device == nullptr) return error;
-    error = refuse_while_capturing("hipDeviceSynchronize");
+    error = refuse_amid_captures("hipDeviceSynchronize");
     if (error == hipSuccess) error = wait_for_device(*device);
     return error == hipSuccess ? device_status(*device) : error;
   });

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "emulator/hip/api_call.h"
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/module.h"
 #include "emulator/hip/readable_memory.h"
@@ -151,6 +152,8 @@ FLYDSL_EMU_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t *module, const void
 
 FLYDSL_EMU_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {
   return api_call([&] {
+    if (const hipError_t error = refuse_while_capturing("hipModuleUnload"); error != hipSuccess)
+      return error;
     const std::shared_ptr<Module> module = modules().remove(handle);
     if (!module)
       return fail(hipErrorInvalidHandle, "module %p does not exist", static_cast<void *>(handle));

@@ -48,7 +48,9 @@ typedef struct flydsl_aot_open_options {
   const char *archive_path;
   /* The most kernels that stay loaded on each device; 0: all that were used. A first use beyond it waits for the device's work and
    * unloads the kernels that were not used for the longest time. Kernels of calls in progress stay whatever the number is, and so
-   * do for the handle's life those that its calls put into a capture: the graph goes on using them. */
+   * do for the handle's life those that its calls put into a capture: the graph goes on using them. While a stream of the handle's
+   * calls is being captured nothing is unloaded; a capture of other work must not be in progress at such a first use, since HIP ends
+   * every capture where the device is waited for. */
   uint32_t max_loaded_kernels;
   /* Whether kernels may be compiled where the archive has none that fits: see below. */
   flydsl_aot_jit jit;
@@ -120,7 +122,7 @@ typedef struct flydsl_aot_info {
   const char *target_id;     /* e.g. "gfx950:sramecc+:xnack-" */
   const char *archive_path;  /* the .fda in use */
   uint32_t runtime_version;  /* as hipRuntimeGetVersion reports it; 0 without a device */
-  uint32_t compute_units;    /* 0 without a device */
+  uint32_t compute_units;    /* of the device that was current at open: calls on every device are planned for so many; 0 without one */
   uint32_t kernel_count;     /* kernels in the archive */
   uint32_t device_count;
 } flydsl_aot_info;

@@ -19,6 +19,7 @@ struct Api {
   HipError (*get_device_properties)(void *, int) = nullptr;   // fills `layout`
   HipError (*stream_get_device)(HipStream, int *) = nullptr;  // null on HIP 5, which lacks it
   HipError (*stream_is_capturing)(HipStream, int *) = nullptr;
+  HipError (*exchange_capture_mode)(int *) = nullptr;  // may be null
   HipError (*module_load_data)(HipModule *, const void *) = nullptr;
   HipError (*module_unload)(HipModule) = nullptr;
   HipError (*module_get_function)(HipFunction *, HipModule, const char *) = nullptr;
@@ -26,7 +27,8 @@ struct Api {
                                    unsigned, unsigned, HipStream, void **, void **) = nullptr;
   HipError (*malloc)(void **, size_t) = nullptr;
   HipError (*free)(void *) = nullptr;
-  HipError (*malloc_async)(void **, size_t, HipStream) = nullptr;  // null before HIP 5.2, as free_async
+  HipError (*malloc_async)(void **, size_t,
+                           HipStream) = nullptr;  // null before HIP 5.2, as free_async
   HipError (*free_async)(void *, HipStream) = nullptr;
   HipError (*memcpy)(void *, const void *, size_t, int) = nullptr;
   HipError (*device_synchronize)() = nullptr;

@@ -28,7 +28,8 @@ constexpr HipError kHipErrorAssert = 710;
 constexpr HipError kHipErrorLaunchFailure = 719;
 constexpr bool device_is_lost(HipError code) {
   return code == kHipErrorEccNotCorrectable || code == kHipErrorIllegalAddress ||
-         code == kHipErrorLaunchTimeOut || code == kHipErrorAssert || code == kHipErrorLaunchFailure;
+         code == kHipErrorLaunchTimeOut || code == kHipErrorAssert ||
+         code == kHipErrorLaunchFailure;
 }
 constexpr HipError kHipErrorStreamCaptureUnsupported = 900;  // first and last of the capture family
 constexpr HipError kHipErrorStreamCaptureWrongThread = 908;
@@ -36,7 +37,8 @@ constexpr HipError kHipErrorStreamCaptureWrongThread = 908;
 constexpr int kHipMemcpyHostToDevice = 1;
 constexpr int kHipMemcpyDeviceToHost = 2;
 
-constexpr int kHipStreamCaptureStatusNone = 0;  // hipStreamCaptureStatus
+constexpr int kHipStreamCaptureStatusNone = 0;   // hipStreamCaptureStatus
+constexpr int kHipStreamCaptureModeRelaxed = 2;  // hipStreamCaptureMode
 
 // Handles 1 and 2 are hipStreamLegacy and hipStreamPerThread: streams of whatever device is
 // current.

@@ -71,6 +71,7 @@ std::string resolve_common(void *library, Api *api) {
   resolver.required("hipSetDevice", &api->set_device);
   resolver.optional("hipStreamGetDevice", &api->stream_get_device);
   resolver.required("hipStreamIsCapturing", &api->stream_is_capturing);
+  resolver.optional("hipThreadExchangeStreamCaptureMode", &api->exchange_capture_mode);
   resolver.required("hipModuleLoadData", &api->module_load_data);
   resolver.required("hipModuleUnload", &api->module_unload);
   resolver.required("hipModuleGetFunction", &api->module_get_function);

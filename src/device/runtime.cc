@@ -22,8 +22,8 @@ Status load_failure(Status status) {
 
 std::string Runtime::emulator_explanation(HipError code) const {
   if (!api_.emulator()) return {};
-  const char *text =
-      device_is_lost(code) && api_.emulator_last_fault ? api_.emulator_last_fault() : api_.emulator_last_error();
+  const char *text = device_is_lost(code) && api_.emulator_last_fault ? api_.emulator_last_fault()
+                                                                      : api_.emulator_last_error();
   return text && *text ? std::string("; ") + text : std::string();
 }
 
@@ -103,6 +103,7 @@ Status Runtime::stream_capturing(HipStream stream, bool *capturing) const {
 }
 
 Status Runtime::load_module(const void *image, HipModule *module) const {
+  const AmidCaptures amid(api_);
   const HipError code = api_.module_load_data(module, image);
   Status status = check(code, "hipModuleLoadData");
   // Another stream of this thread is being captured in a mode that forbids allocation.
@@ -113,12 +114,14 @@ Status Runtime::load_module(const void *image, HipModule *module) const {
 }
 
 void Runtime::unload_module(HipModule module) const {
+  const AmidCaptures amid(api_);
   const Status status = check(api_.module_unload(module), "hipModuleUnload");
   if (!status.ok()) FLYDSL_LOG(Warn, "%s", status.message().c_str());
 }
 
 Status Runtime::get_function(HipModule module, const char *symbol, HipFunction *function) const {
-  return load_failure(check(api_.module_get_function(function, module, symbol), "hipModuleGetFunction"));
+  return load_failure(
+      check(api_.module_get_function(function, module, symbol), "hipModuleGetFunction"));
 }
 
 Status Runtime::malloc(size_t bytes, void **pointer) const {
@@ -157,6 +160,16 @@ Status Runtime::download(void *host_dst, const void *device_src, size_t bytes) c
 
 Status Runtime::synchronize() const {
   return check(api_.device_synchronize(), "hipDeviceSynchronize");
+}
+
+AmidCaptures::AmidCaptures(const Api &api) : api_(api) {
+  if (!api_.exchange_capture_mode) return;
+  exchanged_ = api_.exchange_capture_mode(&mode_) == kHipSuccess;
+  if (!exchanged_) api_.get_last_error();
+}
+
+AmidCaptures::~AmidCaptures() {
+  if (exchanged_ && api_.exchange_capture_mode(&mode_) != kHipSuccess) api_.get_last_error();
 }
 
 Status DeviceScope::enter(int device) {

@@ -80,6 +80,21 @@ class Runtime {
   std::vector<DeviceInfo> devices_;
 };
 
+// For a scope the thread may load and unload, although a stream that is not concerned, maybe another thread's, is being captured in a
+// mode that forbids it: HIP would end that capture.
+class AmidCaptures {
+ public:
+  explicit AmidCaptures(const Api &api);
+  ~AmidCaptures();
+  AmidCaptures(const AmidCaptures &) = delete;
+  AmidCaptures &operator=(const AmidCaptures &) = delete;
+
+ private:
+  const Api &api_;
+  int mode_ = kHipStreamCaptureModeRelaxed;  // then the caller's
+  bool exchanged_ = false;
+};
+
 // Makes a device current for a scope and restores the caller's.
 class DeviceScope {
  public:

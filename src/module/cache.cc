@@ -62,11 +62,33 @@ Status ModuleCache::get(int device, uint32_t entry, const KernargContract &contr
 Status ModuleCache::hold(device::HipStream stream, Slot *slot, Use *use) {
   bool capturing = false;
   FLYDSL_RETURN_IF_ERROR(runtime_.stream_capturing(stream, &capturing));
-  if (capturing) slot->in_graph = true;
+  if (capturing) {
+    slot->in_graph = true;
+    note_capture(stream);
+  }
   slot->last_use = ++clock_;
   slot->uses.fetch_add(1);
   use->held_ = slot;
   return {};
+}
+
+void ModuleCache::note_capture(device::HipStream stream) {
+  const std::lock_guard lock(captures_mutex_);
+  if (std::find(captured_streams_.begin(), captured_streams_.end(), stream) ==
+      captured_streams_.end())
+    captured_streams_.push_back(stream);
+}
+
+// Whether a stream of earlier calls is still being captured. (HIP knows its streams: one that was destroyed since is an error.)
+bool ModuleCache::amid_capture() {
+  const std::lock_guard lock(captures_mutex_);
+  const auto ended = [&](device::HipStream stream) {
+    bool capturing = false;
+    return !runtime_.stream_capturing(stream, &capturing).ok() || !capturing;
+  };
+  captured_streams_.erase(std::remove_if(captured_streams_.begin(), captured_streams_.end(), ended),
+                          captured_streams_.end());
+  return !captured_streams_.empty();
 }
 
 // A slot's module, unless a call holds it.
@@ -88,6 +110,7 @@ bool ModuleCache::try_unload(Slot *slot) const {
 
 void ModuleCache::unload_least_used(int device, const Slot *loaded_now) {
   const std::lock_guard lock(unload_mutex_);
+  if (amid_capture()) return;
   std::vector<std::pair<uint64_t, Slot *>> loaded;
   Slot *const table = tables_[static_cast<size_t>(device)].load(std::memory_order_acquire);
   for (size_t entry = 0; entry < archive_.entries().size(); ++entry)

@@ -5,7 +5,8 @@
 // remembered; the next use tries again.
 //
 // With a limit a load that passes it unloads the kernels of its device that were not used for the longest time. Those that a
-// call holds (Use) stay, and so does for ever what was launched into a capture: a graph goes on holding its function.
+// call holds (Use) stay, and so does for ever what was launched into a capture: a graph goes on holding its function. None goes
+// during a capture, which HIP would end (clr, CHECK_SUPPORTED_DURING_CAPTURE): unloading waits for the device.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,8 @@ namespace flydsl::module {
 struct KernargContract {
   uint64_t layout_id;
   uint32_t bytes;
-  const KernargContract *other = nullptr;  // what else the operator can pass, for kernels of another backend
+  const KernargContract *other =
+      nullptr;  // what else the operator can pass, for kernels of another backend
 
   bool is_of(const archive::Entry &entry) const {
     return entry.kernarg_layout_id == layout_id && entry.kernarg_bytes == bytes;
@@ -86,8 +88,7 @@ class ModuleCache {
              Use *use);
   // Its function if it is loaded and stays so; else null.
   device::HipFunction loaded(int device, uint32_t entry) const {
-    const Slot *table =
-        tables_[static_cast<size_t>(device)].load(std::memory_order_acquire);
+    const Slot *table = tables_[static_cast<size_t>(device)].load(std::memory_order_acquire);
     return table && most_loaded_ == 0 ? table[entry].function.load(std::memory_order_acquire)
                                       : nullptr;
   }
@@ -101,6 +102,8 @@ class ModuleCache {
   Status get_loaded(int device, uint32_t entry, const KernargContract &contract,
                     device::HipStream stream, Slot *slot, device::HipFunction *function);
   Status hold(device::HipStream stream, Slot *slot, Use *use);
+  void note_capture(device::HipStream stream);
+  bool amid_capture();
   void unload_least_used(int device, const Slot *loaded_now);
   bool try_unload(Slot *slot) const;
   Status capture_error(int device, uint32_t entry, const std::string &detail) const;
@@ -111,7 +114,10 @@ class ModuleCache {
   const uint32_t most_loaded_;
   std::atomic<uint64_t> clock_{0};  // of last_use
   std::mutex unload_mutex_;         // one thread unloads at a time
-  std::mutex tables_mutex_;         // guards the creation of a device's table
+  std::mutex captures_mutex_;       // guards the next
+  // With a limit: of calls. The captures may have ended since.
+  std::vector<device::HipStream> captured_streams_;
+  std::mutex tables_mutex_;  // guards the creation of a device's table
   std::vector<Table> table_storage_;
   std::vector<std::atomic<Slot *>> tables_;
 };

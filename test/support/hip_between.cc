@@ -102,6 +102,10 @@ EXPORT int hipStreamGetDevice(void *stream, int *device) {
 EXPORT int hipStreamIsCapturing(void *stream, int *status) {
   return pass_on<kStreamIsCapturing>(stream, status);
 }
+// Not counted: it is no part of what a call needs, and works without it.
+EXPORT int hipThreadExchangeStreamCaptureMode(int *mode) {
+  return pass_on_text<int>("hipThreadExchangeStreamCaptureMode", mode);
+}
 EXPORT int hipModuleLoadData(void **module, const void *image) {
   return pass_on<kModuleLoadData>(module, image);
 }

@@ -46,6 +46,12 @@ hipStream_t make_stream(unsigned flags = hipStreamNonBlocking) {
   return stream;
 }
 
+hipModule_t load_module() {
+  hipModule_t module = nullptr;
+  EXPECT_HIP(hipSuccess, hipModuleLoad(&module, object_path("gfx950_v5.co").c_str()));
+  return module;
+}
+
 void count_up(void *counter) {
   ++*static_cast<int *>(counter);
 }
@@ -184,6 +190,7 @@ TEST(Capture, ForbiddenCallsInvalidate) {
   ASSERT_HIP(hipSuccess, hipEventCreate(&outside));
   ASSERT_HIP(hipSuccess, hipEventRecord(outside, nullptr));
   const hipStream_t stream = make_stream(hipStreamDefault);
+  hipModule_t module = nullptr;
   const struct {
     const char *name;
     hipError_t code;
@@ -199,7 +206,15 @@ TEST(Capture, ForbiddenCallsInvalidate) {
        },
        true, false},
       {"hipDeviceSynchronize", hipErrorStreamCaptureUnsupported,
-       [] { return hip().hipDeviceSynchronize(); }, true, false},
+       [] { return hip().hipDeviceSynchronize(); }, true, true},
+      {"hipModuleUnload", hipErrorStreamCaptureUnsupported,
+       [&] {
+         if (module == nullptr) module = load_module();
+         const hipError_t error = hip().hipModuleUnload(module);
+         if (error == hipSuccess) module = nullptr;
+         return error;
+       },
+       true, false},
       {"hipStreamSynchronize", hipErrorStreamCaptureUnsupported,
        [=] { return hip().hipStreamSynchronize(stream); }, true, true},
       {"hipStreamQuery", hipErrorStreamCaptureUnsupported,

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #ifndef FAKE_HIP_MAJOR
 #error "FAKE_HIP_MAJOR is the HIP version to pretend to be"
@@ -19,6 +20,7 @@ namespace {
 
 thread_local int sticky_error = 0;
 thread_local int device = 0;
+thread_local int stream_capture_mode = 0;  // global
 
 FakeHip state;
 
@@ -47,6 +49,9 @@ int peek() {
 int current() {
   return device;
 }
+int capture_mode() {
+  return stream_capture_mode;
+}
 void make_current(int which) {
   device = which;
 }
@@ -57,6 +62,7 @@ void reset() {
   state.device_count = 2;
   for (auto &id : state.target_id) std::strcpy(id, "gfx950:sramecc+:xnack-");
   state.compute_units = 256;
+  state.captures_ended = false;
   state.load_delay_us = 0;
   for (int *error :
        {&state.version_error, &state.count_error, &state.properties_error, &state.get_device_error,
@@ -65,8 +71,8 @@ void reset() {
         &state.memcpy_error, &state.synchronize_error}) {
     *error = 0;
   }
-  for (auto *counter :
-       {&state.loads, &state.unloads, &state.launches, &state.live_modules, &state.allocations}) {
+  for (auto *counter : {&state.loads, &state.unloads, &state.launches, &state.live_modules,
+                        &state.allocations, &state.strict_unloads}) {
     *counter = 0;
   }
   for (auto &counter : state.loads_on_device) counter = 0;
@@ -75,6 +81,7 @@ void reset() {
   std::memset(state.last_image, 0, sizeof state.last_image);
   state.peek_at_last_error = peek;
   state.current_device = current;
+  state.capture_mode = capture_mode;
   state.make_current = make_current;
   state.reset = reset;
   sticky_error = 0;
@@ -142,9 +149,16 @@ EXPORT int hipStreamGetDevice(void *stream, int *which) {
 #endif
 
 EXPORT int hipStreamIsCapturing(void *stream, int *status) {
-  *status = reinterpret_cast<uintptr_t>(stream) & 1;
+  *status = state.captures_ended ? 0 : static_cast<int>(reinterpret_cast<uintptr_t>(stream) & 1);
   return result(state.capture_error);
 }
+
+#if FAKE_HIP_MAJOR >= 6
+EXPORT int hipThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(stream_capture_mode, *mode);
+  return 0;
+}
+#endif
 
 #ifndef FAKE_HIP_INCOMPLETE
 EXPORT int hipModuleLoadData(void **module, const void *image) {
@@ -163,6 +177,7 @@ EXPORT int hipModuleLoadData(void **module, const void *image) {
 EXPORT int hipModuleUnload(void *module) {
   if (static_cast<Module *>(module)->device != device) return result(400);
   ++state.unloads;
+  state.strict_unloads += stream_capture_mode != 2;
   --state.live_modules;
   delete static_cast<Module *>(module);
   return 0;

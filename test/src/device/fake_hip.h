@@ -13,7 +13,7 @@
 
 namespace flydsl::test {
 
-// Streams are numbers: device * 16 + 1024, plus 1 while "captured" into a graph.
+// Streams are numbers: device * 16 + 1024, plus 1 if they are "captured" into a graph, until the test says that captures have ended.
 inline void *fake_stream(int device, bool capturing = false) {
   return reinterpret_cast<void *>(static_cast<uintptr_t>(1024 + device * 16 + (capturing ? 1 : 0)));
 }
@@ -24,6 +24,7 @@ struct FakeHip {
   int device_count;
   char target_id[8][64];
   int compute_units;
+  std::atomic<bool> captures_ended;
   int load_delay_us;  // widens the window for races between first uses
   // HIP error codes to fail the call with; 0: it works.
   int version_error, count_error, properties_error, get_device_error, set_device_error,
@@ -32,6 +33,7 @@ struct FakeHip {
 
   // Recorded.
   std::atomic<int> loads, unloads, launches, live_modules, allocations;
+  std::atomic<int> strict_unloads;  // in a capture mode of the thread's other than the relaxed one
   std::atomic<int> loads_on_device[8];
   struct Launch {
     char symbol[128];
@@ -41,12 +43,13 @@ struct FakeHip {
     unsigned kernarg_bytes;
     unsigned char kernarg[1024];
   } last_launch;
-  Launch recent[8];  // launch n, from 0, at n % 8: of calls that make several
+  Launch recent[8];              // launch n, from 0, at n % 8: of calls that make several
   unsigned char last_image[64];  // first bytes of the image loaded last
 
   // The calling thread's: sticky error without clearing it (hipPeekAtLastError), current device.
   int (*peek_at_last_error)();
   int (*current_device)();
+  int (*capture_mode)();
   void (*make_current)(int device);
   void (*reset)();  // counters, failures and thread state; version and devices to their defaults
 };

@@ -164,11 +164,41 @@ TEST_F(LimitedCache, KernelsThatAreHeldOrInAGraphStay) {
   ASSERT_TRUE(cache_->get(0, 1, kContract, nullptr, &held).ok());
   ASSERT_TRUE(get(0, 2).ok());
   EXPECT_EQ(fake_->unloads, 0);  // three, with a limit of two
-  // A device that cannot be waited for keeps them.
+  fake_->captures_ended = true;
+  ASSERT_TRUE(get(0, 2).ok());
+  EXPECT_EQ(fake_->unloads, 0);
+}
+
+TEST_F(LimitedCache, ADeviceThatCannotBeWaitedForKeepsThem) {
   fake_->synchronize_error = 900;
-  ASSERT_TRUE(get(0, 1).ok());
+  for (const uint32_t entry : {0u, 1u, 2u}) ASSERT_TRUE(get(0, entry).ok());
   EXPECT_EQ(fake_->unloads, 0);
   EXPECT_EQ(fake_->peek_at_last_error(), 0);
+  fake_->synchronize_error = 0;
+  fake_->make_current(0);
+}
+
+// To wait for the device would end the capture.
+TEST_F(LimitedCache, NothingIsUnloadedAmidACapture) {
+  cache_ = std::make_unique<module::ModuleCache>(*runtime_, *archive_, 1);
+  ASSERT_TRUE(get(0, 0).ok());
+  ASSERT_TRUE(get(0, 0, fake_stream(0, true)).ok());
+  ASSERT_TRUE(get(0, 1, fake_stream(0)).ok());
+  EXPECT_EQ(fake_->unloads, 0);
+  fake_->captures_ended = true;
+  ASSERT_TRUE(get(0, 2, fake_stream(0)).ok());
+  EXPECT_EQ(fake_->unloads, 1) << "0 is in a graph";
+}
+
+// A capture of which the cache knows nothing is not ended by what it unloads.
+TEST_F(LimitedCache, UnloadsInTheRelaxedMode) {
+  for (const uint32_t entry : {0u, 1u, 2u}) ASSERT_TRUE(get(0, entry).ok());
+  EXPECT_EQ(fake_->unloads, 1);
+  fake_->make_current(0);
+  cache_.reset();
+  EXPECT_EQ(fake_->unloads, 3);
+  EXPECT_EQ(fake_->strict_unloads, 0);
+  EXPECT_EQ(fake_->capture_mode(), 0) << "the caller's mode";
 }
 
 // Threads that use more kernels than the limit: each function is that of a loaded module while it is held.
