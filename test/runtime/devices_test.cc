@@ -2,6 +2,7 @@
 // wins over the current one, each device has modules of its own, and a handle says which devices it is not for.
 #include <optional>
 
+#include "flydsl_aot_generated/abi.h"
 #include "test/src/archive/archive_fixture.h"
 #include "test/support/between_handle.h"
 #include "test/support/client_stream.h"
@@ -88,6 +89,40 @@ TEST_P(Devices, TheStreamsDeviceWins) {
 
 INSTANTIATE_TEST_SUITE_P(Operators, Devices, ::testing::ValuesIn(operator_problems()),
                          [](const auto &info) { return std::string(info.param.name); });
+
+// A kernel that the archive has not is compiled once, and is a module of each device.
+TEST(CompiledKernels, AreModulesOfEachDevice) {
+  HipBetween *between = open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY);
+  ASSERT_NE(between, nullptr);
+  EXPECT_HIP(hipSuccess, hipSetDevice(0));
+  const TempFolder folder;
+  archive::ArchiveSpec nothing;
+  nothing.arch = "gfx950";
+  nothing.abi_id = FLYDSL_AOT_GENERATED_ABI_ID;
+  write_bytes(folder.file("flydsl_aot.gfx950.fda"), build_or_die(nothing));
+  const ScopedEnv archives("FLYDSL_AOT_ARCHIVE_PATH", folder.path().c_str());
+  const ScopedEnv jit("FLYDSL_AOT_JIT", "on");
+  const ScopedEnv compiler("FLYDSL_AOT_HIPRTC_LIBRARY", FLYDSL_EMULATOR_LIBRARY);
+  const ScopedEnv kept("FLYDSL_AOT_JIT_CACHE_DIR", folder.file("jit").c_str());
+  tools::LibraryHandle memory;
+  memory.open({"emulator", "", ""});
+  DeviceProblem problem(memory, {"", "rms_norm", {"x=30x500", "weight=500"}, {"rstd"}, 1});
+  ASSERT_EQ(problem.launch(memory.get()), FLYDSL_AOT_OK) << flydsl_aot_last_error();
+  const auto right = problem.results();
+  const Handle handle = open_between();
+  between->reset();
+  const StreamOf first(0), second(1), third(2);
+  for (const hipStream_t stream :
+       {static_cast<hipStream_t>(second), static_cast<hipStream_t>(first),
+        static_cast<hipStream_t>(second)}) {
+    problem.poison();
+    ASSERT_EQ(problem.launch(handle.get(), stream), FLYDSL_AOT_OK) << flydsl_aot_last_error();
+    EXPECT_HIP(hipSuccess, hipStreamSynchronize(stream));
+    EXPECT_EQ(problem.results(), right);
+  }
+  EXPECT_EQ(between->calls[kModuleLoadData], 2);
+  EXPECT_EQ(problem.launch(handle.get(), third), FLYDSL_AOT_UNSUPPORTED_ARCH);
+}
 
 TEST(OtherArchitecture, HasNoArchiveHere) {
   ASSERT_NE(open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY), nullptr);

@@ -1,5 +1,6 @@
 // The library under ThreadSanitizer, with a device library that does nothing: many threads make the first calls of a handle at once, of
-// every operator, while others query, fail, and open and close handles of their own; then the same with a limit on loaded kernels.
+// every operator, while others query, explain, fail, read the archive, and open and close handles of their own; the same with a limit on
+// loaded kernels, and with calls that are recorded.
 // (Public reports: B50, for which a hundred fresh processes do the first.) A race ends the program with TSan's report and status 66.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,10 +30,14 @@ flydsl_aot_handle *open(uint32_t max_loaded_kernels) {
 }
 
 // What a thread does; 0 if all of it went as it should.
-int work(const DeviceProblem &problem, flydsl_aot_handle *handle, size_t thread) {
+int work(const DeviceProblem &problem, flydsl_aot_handle *handle, size_t thread,
+         const flydsl_aot_archive *archive) {
   void *const stream = fake_stream(static_cast<int>(thread % 2));
   int failures = problem.launch(handle, stream) != FLYDSL_AOT_OK;
   failures += problem.query(handle) != FLYDSL_AOT_OK;
+  failures += problem.explain(handle) != FLYDSL_AOT_OK;
+  const auto entry = static_cast<uint32_t>(thread) % flydsl_aot_archive_count(archive);
+  failures += flydsl_aot_archive_read(archive, entry, nullptr, 0) != FLYDSL_AOT_OK;
   failures += problem.launch(nullptr) != FLYDSL_AOT_INVALID_ARGUMENT || !*flydsl_aot_last_error();
   failures += problem.prefetch(handle) != FLYDSL_AOT_OK;
   if (thread % 4 == 0) {
@@ -108,15 +113,23 @@ int run() {
   const auto &lines = operator_problems();
   std::deque<DeviceProblem> problems;
   for (size_t i = 0; i < kThreads; ++i) problems.emplace_back(memory, lines[i % lines.size()]);
+  flydsl_aot_archive *archive = nullptr;
+  tools::check(flydsl_aot_archive_open(memory.info().archive_path, &archive), "archive");
   int failures = 0;
-  for (const uint32_t limit : {0u, 2u}) {
+  const struct {
+    uint32_t max_loaded_kernels;
+    const char *calls;
+  } handles[] = {{0, ""}, {2, ""}, {0, "/dev/null"}};
+  for (const auto &[limit, calls] : handles) {
+    setenv("FLYDSL_AOT_VERBOSE", calls, 1);
     flydsl_aot_handle *handle = open(limit);
-    failures += at_once([&](size_t thread) { return work(problems[thread], handle, thread); });
+    failures +=
+        at_once([&](size_t thread) { return work(problems[thread], handle, thread, archive); });
     flydsl_aot_close(handle);
   }
+  flydsl_aot_archive_close(archive);
   const int left = fake->live_modules;
-  std::printf("%d calls failed, %d modules loaded, %d left\n", failures, fake->loads.load(),
-              left);
+  std::printf("%d calls failed, %d modules loaded, %d left\n", failures, fake->loads.load(), left);
   return failures != 0 || left != 0;
 }
 

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include "src/archive/checksum.h"
 #include "src/archive/reader.h"
@@ -435,15 +437,54 @@ TEST(Archive, ReplacedOrRemovedAfterOpenStaysReadable) {
   const std::string path = opened->path();
   write_bytes(folder.file("new"), Bytes(50));
   std::filesystem::rename(folder.file("new"), path);
-  for (uint32_t i = 0; i < 3; ++i) {
-    Bytes image;
-    ASSERT_TRUE(opened->read(i, &image).ok());
-    EXPECT_EQ(image, fake_image(i + 1));
-  }
+  const auto expect_readable = [&](flydsl_aot_status of_a_new_one) {
+    for (uint32_t i = 0; i < 3; ++i) {
+      Bytes image;
+      ASSERT_TRUE(opened->read(i, &image).ok());
+      EXPECT_EQ(image, fake_image(i + 1));
+    }
+    std::unique_ptr<Archive> another;
+    EXPECT_EQ(Archive::open(path, kAbiId, &another).code(), of_a_new_one);
+  };
+  expect_readable(FLYDSL_AOT_ARCHIVE_CORRUPT);
   std::filesystem::remove(path);
-  Bytes image;
-  ASSERT_TRUE(opened->read(2, &image).ok());
-  EXPECT_EQ(image, fake_image(3));
+  expect_readable(FLYDSL_AOT_ARCHIVE_NOT_FOUND);
+  std::filesystem::create_directory(path);
+  expect_readable(FLYDSL_AOT_ARCHIVE_IO);
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  expect_readable(FLYDSL_AOT_ARCHIVE_IO);
+}
+
+// Reading and rewriting at the same time: an image or a status.
+TEST(ArchiveRefusal, RewrittenInPlaceMeanwhile) {
+  TempFolder folder;
+  std::unique_ptr<Archive> opened;
+  const Bytes good = build_or_die(small_spec());
+  ASSERT_TRUE(open_bytes(good, &opened, folder).ok());
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    const Bytes noise(good.size() + 64, 0x5a);
+    for (size_t turn = 0; !over; ++turn) {
+      write_bytes(opened->path(), turn % 2 ? good : noise);
+      (void)truncate(opened->path().c_str(), static_cast<off_t>(turn * 131 % good.size()));
+    }
+  });
+  for (int turn = 0; turn < 3000; ++turn) {
+    Bytes image;
+    const Status status = opened->read(static_cast<uint32_t>(turn % 3), &image);
+    EXPECT_TRUE(status.code() == FLYDSL_AOT_OK || status.code() == FLYDSL_AOT_ARCHIVE_CORRUPT)
+        << status.message();
+    if (status.ok()) {
+      EXPECT_EQ(image, fake_image(static_cast<unsigned>(turn % 3 + 1)));
+    }
+    std::unique_ptr<Archive> another;
+    const Status open = Archive::open(opened->path(), kAbiId, &another);
+    EXPECT_TRUE(open.code() == FLYDSL_AOT_OK || open.code() == FLYDSL_AOT_ARCHIVE_CORRUPT)
+        << open.message();
+  }
+  over = true;
+  writer.join();
 }
 
 TEST(ArchiveRefusal, NotAFile) {
