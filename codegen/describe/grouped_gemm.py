@@ -154,10 +154,19 @@ def _mx_fast(a, b, shuffled, tile):
     )
 
 
+_PAIRS = tuple((a, b) for a in _MX for b in _MX)
+
+
+def _compiled(arch):
+    """Those that fit any problem."""
+    if arch not in MATRIX:
+        return ()
+    return (*(_general(dtype) for dtype in DTYPES), *(_mx_general(a, b) for a, b in _PAIRS))
+
+
 def _instances(arch):
     if arch not in MATRIX:
         return ()
-    pairs = tuple((a, b) for a in _MX for b in _MX)
     return (
         *(
             _fast(dtype, layout, tile)
@@ -166,9 +175,8 @@ def _instances(arch):
             if arch == "gfx950" or tile in _SMALLEST_TILES
             for layout in layouts
         ),
-        *(_mx_fast(a, b, shuffled, tile) for tile in _MX_TILES if arch == "gfx950" for shuffled in (False, True) for a, b in pairs),
-        *(_general(dtype) for dtype in DTYPES),
-        *(_mx_general(a, b) for a, b in pairs),
+        *(_mx_fast(a, b, shuffled, tile) for tile in _MX_TILES if arch == "gfx950" for shuffled in (False, True) for a, b in _PAIRS),
+        *_compiled(arch),
     )
 
 
@@ -178,6 +186,7 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
+    compiled=_compiled,
     tables=(
         Table("axes", "X(none, rows, columns, k): values of axis.", (tuple(_AXES.values()),)),
         Table("layouts", "X(kk, kr, rr): values of layout.", (tuple(_LAYOUTS.values()),)),

@@ -55,4 +55,5 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
+    compiled=_instances,
 )

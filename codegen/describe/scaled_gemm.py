@@ -137,10 +137,15 @@ def _second_pass():
     )
 
 
+def _compiled(arch):
+    """Those that fit any problem: none of them takes parts of K, so that no second pass is needed."""
+    return tuple(_general(a, b) for a, b in _PAIRS) if arch in MATRIX else ()
+
+
 def _instances(arch):
     if arch not in MATRIX:
         return ()
-    general = tuple(_general(a, b) for a, b in _PAIRS)
+    general = _compiled(arch)
     if arch != "gfx950":  # no matrix instructions that take scales
         return general
     tiles = tuple(_tiles(a, b, shuffled, tile) for shuffled in (False, True) for a, b in _PAIRS for tile in _LARGE_TILES)
@@ -156,6 +161,7 @@ OPERATOR = Operator(
     arguments=_ARGUMENTS,
     key_fields=_KEY_FIELDS,
     instances=_instances,
+    compiled=_compiled,
     tables=(
         Table(
             "tiles",

@@ -74,8 +74,8 @@ typedef struct flydsl_aot_open_options {
 
 /* Run-time compilation (jit). Where no kernel of the archive fits, a call's first use of a kernel, or its prefetch, may compile one
  * from the sources in this library, with hipRTC: attention of head dims that no archive has, and on architectures without an archive,
- * which can then be opened, too, norms, their gradients, TopK and attention (general kernels; one that was named and is not there
- * stays ARCHIVE_NOT_FOUND). That takes seconds for each kernel. Where it is off, messages say what it could do. The
+ * which can then be opened, too, norms, their gradients, TopK, mx_quantise, attention and products (general kernels; an archive that
+ * was named and is not there stays ARCHIVE_NOT_FOUND). That takes seconds for each kernel. Where it is off, messages say what it could do. The
  * result is kept on disk, in FLYDSL_AOT_JIT_CACHE_DIR, else $XDG_CACHE_HOME/flydsl_aot/jit, else $HOME/.cache/flydsl_aot/jit, up to
  * FLYDSL_AOT_JIT_CACHE_BYTES bytes (default 268435456; 0: nothing is kept), those last that were used last; a disk that is full or
  * read-only costs only that. hipRTC is loaded when it is first needed: FLYDSL_AOT_HIPRTC_LIBRARY and nothing else if that is set; the

@@ -19,5 +19,11 @@
 #define __builtin_amdgcn_logf(x) __builtin_log2f(x)
 #endif
 
+#if !__has_builtin(__builtin_amdgcn_global_load_lds)
+#define FLYDSL_NO_COPIES_TO_LDS 1
+#else
+#define FLYDSL_NO_COPIES_TO_LDS 0
+#endif
+
 // bf16 is 16 bits, then, that kernels widen and round themselves.
 #define FLYDSL_NO_BF16 (__clang_major__ < 18)

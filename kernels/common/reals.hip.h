@@ -31,14 +31,10 @@ FLYDSL_DEVICE float widened_real(typename Element::scalar value) {
 }
 template <class Element>
 FLYDSL_DEVICE typename Element::scalar rounded_real(float value) {
-  if constexpr (__is_same(Element, bf16)) {
-    const u32 bits = bits_as<u32>(value);
-    // To nearest even; a NaN stays one.
-    if (value != value) return static_cast<u16>(bits >> 16 | 0x40);
-    return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  } else {
+  if constexpr (__is_same(Element, bf16))
+    return rounded_bf16(value);
+  else
     return static_cast<typename Element::scalar>(value);
-  }
 }
 #define FLYDSL_WIDENED(value) widened_real<Element>(value)
 #define FLYDSL_ROUNDED(value) rounded_real<Element>(value)

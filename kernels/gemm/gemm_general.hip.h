@@ -1,19 +1,12 @@
 // The instance that computes all that the header allows: 128 x 128 of D a work-group, four waves of 64 x 64, operands of any strides.
-// Slabs of K pass registers, in which the next one is loaded while one is multiplied, and two stages of LDS.
 #pragma once
 
 #include "gemm/epilogue.hip.h"
-#include "gemm/general_slab.hip.h"
+#include "gemm/general_loop.hip.h"
 #include "gemm/sums_to_rows.hip.h"
-#include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
 namespace gemm {
-
-// Two bits: whether A, and whether B, is e5m2.
-FLYDSL_DEVICE Format format_of(u32 formats, u32 bit) {
-  return (formats >> bit & 1) != 0 ? Format::e5m2 : Format::e4m3;
-}
 
 FLYDSL_DEVICE void multiply_8bit(lds_ptr<const char> a, lds_ptr<const char> b, u32 row_a, u32 row_b,
                                  u32 lane, u32 formats, Sums &sums) {
@@ -81,57 +74,26 @@ template <class Operand>
 FLYDSL_DEVICE void gemm_general(const flydsl_aot_gemm_kernarg &) {
   using namespace gemm;
   using Stored = typename Storage<Operand>::type;
-  FLYDSL_SHARED static char memory[4 * kSlabBytes];
+  FLYDSL_SHARED static char memory[kLoopBytes];
   const lds_ptr<char> lds = (lds_ptr<char>)memory;
 
   const Arguments args = fresh_arguments();
-  const u32 number =
-      uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x());
+  const u32 number = group_number(args);
   if (number >= args->tiles) return;
   const Tile tile(number, args);
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   const u32 wave = uniform(thread / kWaveLanes), lane = thread % kWaveLanes;
-  const i32 first_row = static_cast<i32>(tile.row_tile * kRows);
-  const i32 first_column = static_cast<i32>(tile.column_tile * kRows);
   const i32 m = args->m, n = args->n;
   const u32 row_a = wave / 2 * 64, row_b = wave % 2 * 64;
 
   Sums sums = {};
-  const i32 begin = static_cast<i32>(tile.split) * args->split_k;
-  i32 left = args->k - begin;
-  if (args->splits > 1 && left > args->split_k) left = args->split_k;
-  if (left > 0) {
-    Slabs<Stored> a((global_ptr<const Stored>)args->a + tile.batch * args->a_stride_b +
-                        first_row * args->a_stride_m,
-                    args->a_stride_m, args->a_stride_k, static_cast<u32>(m - first_row), thread);
-    Slabs<Stored> b((global_ptr<const Stored>)args->b + tile.batch * args->b_stride_b +
-                        first_column * args->b_stride_n,
-                    args->b_stride_n, args->b_stride_k, static_cast<u32>(n - first_column), thread);
-    const u32 formats = (args->a_dtype == static_cast<u32>(Dtype::e5m2) ? 1u : 0u) |
-                        (args->b_dtype == static_cast<u32>(Dtype::e5m2) ? 2u : 0u);
-    constexpr i32 kSlabK = Slabs<Stored>::kSlabK;
-    const i32 slabs = (left + kSlabK - 1) / kSlabK;
-    for (i32 slab = 0;; ++slab) {
-      if (slab < slabs) {
-        a.load(begin + slab * kSlabK, left - slab * kSlabK);
-        b.load(begin + slab * kSlabK, left - slab * kSlabK);
-      }
-      if (slab > 0) {
-        const lds_ptr<char> stage = lds + (slab - 1) % 2 * (2 * kSlabBytes);
-        multiply_general<Operand>(stage, stage + kSlabBytes, row_a, row_b, lane, formats, sums);
-      }
-      if (slab == slabs) break;
-      // Who still multiplies the slab before the last one has not passed the last barrier.
-      const lds_ptr<char> stage = lds + slab % 2 * (2 * kSlabBytes);
-      a.write(stage, format_of(formats, 0));
-      b.write(stage + kSlabBytes, format_of(formats, 1));
-      barrier();
-    }
-    barrier();
-  }
+  multiply_slabs<Stored>(
+      lds, tile, thread, args,
+      [&](lds_ptr<const char> a, lds_ptr<const char> b, u32 formats)
+          FLYDSL_INLINED { multiply_general<Operand>(a, b, row_a, row_b, lane, formats, sums); });
   store_general(lds + wave * kWaveBytes, tile.split, tile.batch,
-                first_row + static_cast<i32>(row_a), first_column + static_cast<i32>(row_b), lane,
-                m, n, sums);
+                first_row_of(tile) + static_cast<i32>(row_a),
+                first_column_of(tile) + static_cast<i32>(row_b), lane, m, n, sums);
 }
 
 }  // namespace flydsl::kernels

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "common/matrix_tile.hip.h"
-#include "gemm/general_slab.hip.h"
+#include "gemm/general_loop.hip.h"
 #include "gemm/sums_to_rows.hip.h"
-#include "gemm/tile_order.hip.h"
 
 namespace flydsl::kernels {
 namespace gemm {
@@ -64,57 +63,27 @@ FLYDSL_DEVICE void gemm_portable(const flydsl_aot_gemm_kernarg &) {
   using namespace gemm;
   using Sums = PortableSums;
   FLYDSL_SHARED static char memory[kRows * kRows * 4] __attribute__((aligned(16)));
-  static_assert(sizeof memory >= 4 * kSlabBytes, "two stages, then sums");
+  static_assert(sizeof memory >= kLoopBytes, "two stages, then sums");
   const lds_ptr<char> lds = (lds_ptr<char>)memory;
 
   const Arguments args = fresh_arguments();
-  const u32 number =
-      uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x());
+  const u32 number = group_number(args);
   if (number >= args->tiles) return;
   const Tile tile(number, args);
   const u32 thread = thread_index();
   const u32 wave = uniform(thread / kWaveSize), lane = thread % kWaveSize;
-  const i32 first_row = static_cast<i32>(tile.row_tile * kRows);
-  const i32 first_column = static_cast<i32>(tile.column_tile * kRows);
   const i32 m = args->m, n = args->n;
   const u32 row_a = wave / 2 * Sums::rows, row_b = wave % 2 * Sums::columns;
 
   Sums sums;
-  const i32 begin = static_cast<i32>(tile.split) * args->split_k;
-  i32 left = args->k - begin;
-  if (args->splits > 1 && left > args->split_k) left = args->split_k;
-  if (left > 0) {
-    Slabs<u16> a((global_ptr<const u16>)args->a + tile.batch * args->a_stride_b +
-                     first_row * args->a_stride_m,
-                 args->a_stride_m, args->a_stride_k, static_cast<u32>(m - first_row), thread);
-    Slabs<u16> b((global_ptr<const u16>)args->b + tile.batch * args->b_stride_b +
-                     first_column * args->b_stride_n,
-                 args->b_stride_n, args->b_stride_k, static_cast<u32>(n - first_column), thread);
-    constexpr i32 kSlabK = Slabs<u16>::kSlabK;
-    const i32 slabs = (left + kSlabK - 1) / kSlabK;
-    for (i32 slab = 0;; ++slab) {
-      if (slab < slabs) {
-        a.load(begin + slab * kSlabK, left - slab * kSlabK);
-        b.load(begin + slab * kSlabK, left - slab * kSlabK);
-      }
-      if (slab > 0) {
-        const lds_ptr<char> stage = lds + (slab - 1) % 2 * (2 * kSlabBytes);
-        sums.multiply<Element>(stage, stage + kSlabBytes, row_a, row_b, lane);
-      }
-      if (slab == slabs) break;
-      // Who still multiplies the slab before the last one has not passed the last barrier.
-      const lds_ptr<char> stage = lds + slab % 2 * (2 * kSlabBytes);
-      a.write(stage);
-      b.write(stage + kSlabBytes);
-      group_barrier();
-    }
-    group_barrier();
-  }
+  multiply_slabs<u16>(lds, tile, thread, args,
+                      [&](lds_ptr<const char> a, lds_ptr<const char> b, u32)
+                          FLYDSL_INLINED { sums.multiply<Element>(a, b, row_a, row_b, lane); });
   const lds_ptr<char> mine = lds + wave * (Sums::rows * kSumRowBytes);
   sums.write(mine, lane);
   wave_barrier();
-  store_rows<Sums::rows>(mine, tile.split, tile.batch, first_row + static_cast<i32>(row_a),
-                         first_column + static_cast<i32>(row_b), lane, m, n);
+  store_rows<Sums::rows>(mine, tile.split, tile.batch, first_row_of(tile) + static_cast<i32>(row_a),
+                         first_column_of(tile) + static_cast<i32>(row_b), lane, m, n);
 }
 
 }  // namespace flydsl::kernels

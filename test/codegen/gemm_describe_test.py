@@ -1,9 +1,9 @@
-"""Instances of gemm: each operand type has one that takes everything, and fast ones have tiles that their keys name."""
+"""Instances of products. Of gemm each operand type has one that takes everything, and fast ones have tiles that their keys name."""
 
 import unittest
 
 import support  # noqa: F401  (finds the packages)
-from describe import gemm
+from describe import gemm, grouped_gemm, mx_quantise, scaled_gemm
 from describe.gemm.keys import DTYPES, LAYOUTS, TILES
 
 FIELDS = [field.name for field in gemm.OPERATOR.key_fields]
@@ -49,6 +49,25 @@ class Gemm(unittest.TestCase):
             self.assertLessEqual({i.name for i in self.instances if not fields_of(i)["tile"]}, names)
             self.assertFalse(any(i.hides_accumulators for i in gemm.OPERATOR.instances(arch)))
         self.assertEqual(gemm.OPERATOR.instances("gfx906"), ())
+
+    def test_what_fits_any_problem_is_compiled(self):
+        for arch in ("gfx90a", "gfx942", "gfx950"):
+            general = tuple(i for i in gemm.OPERATOR.instances(arch) if not fields_of(i)["tile"])
+            self.assertEqual(gemm.OPERATOR.compiled(arch), general)
+        self.assertEqual(gemm.OPERATOR.compiled("gfx1201"), gemm.OPERATOR.instances("gfx1201"))
+        self.assertEqual(gemm.OPERATOR.compiled("gfx906"), ())
+
+
+class OtherProducts(unittest.TestCase):
+    def test_what_fits_any_problem_is_compiled(self):
+        for operator in (grouped_gemm.OPERATOR, scaled_gemm.OPERATOR, mx_quantise.OPERATOR):
+            for arch in ("gfx90a", "gfx942", "gfx950"):
+                # Without a tile of its own in the key; the second pass is of parts, which only fast instances take.
+                general = {i for i in operator.instances(arch) if not dict(i.key).keys() & {"tile", "second_pass"}}
+                self.assertTrue(general)
+                self.assertEqual(set(operator.compiled(arch)), general, (operator.name, arch))
+                self.assertEqual({i.align_bytes for i in general}, {1})
+            self.assertEqual(operator.compiled("gfx1201"), ())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The library with AMD's own hipRTC: Debian's 5.2 (clang 15) compiles norms for gfx90a, without a GPU, and the emulator runs them.
+"""The library with AMD's own hipRTC: Debian's 5.2 (clang 15) compiles norms and products for gfx90a, without a GPU, and the emulator runs them.
 
 usage: hiprtc_test.py TOOL FOLDER    FOLDER: where the packages are unpacked to (test/support/fetch_hiprtc.sh). Exit status 77, with a reason,
 where they cannot be had.
@@ -15,6 +15,9 @@ FETCH = pathlib.Path(__file__).resolve().parents[1] / "support/fetch_hiprtc.sh"
 CASES = {
     "rms_norm": ("dtype=fp32 m=10 n=1024 weight=fp16", "dtype=fp16 m=33 n=1000 weight=bf16", "dtype=bf16 m=5 n=4096"),
     "layer_norm": ("dtype=fp16 m=7 n=513 weight=same bias=fp32",),
+    "gemm": ("dtype=bf16 m=33 n=70 k=100 b_layout=columns bias_n=normal bias_n_dtype=bf16 activation=silu residual=normal",),
+    "scaled_gemm": ("m=70 n=130 k=96 bias=bf16",),
+    "mx_quantise": ("m=33 k=288 out=e2m1",),
 }
 
 

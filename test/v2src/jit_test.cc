@@ -337,6 +337,27 @@ TEST_F(JitTest, DecodeQueriesWithoutPointers) {
             std::max(ask(apart).workspace_bytes, ask(shared).workspace_bytes));
 }
 
+TEST_F(JitTest, ProductsCompileEveryPassBeforeTheyLaunchOne) {
+  auto gemm = flydsl_aot::gemm_params();  // so few tiles that parts of K share them
+  gemm.a = flydsl_aot::tensor(address(kQ), FLYDSL_AOT_BF16, {16, 65536});
+  gemm.b = flydsl_aot::tensor(address(kK), FLYDSL_AOT_BF16, {65536, 128});
+  gemm.d = flydsl_aot::tensor(address(kOut), FLYDSL_AOT_BF16, {16, 128});
+  gemm.workspace = address(kLse);
+  gemm.workspace_bytes = uint64_t{1} << 30;
+  const int before = fake_->launches;
+  hiprtc_->compile_error = 6;
+  hiprtc_->compiles_before_error = 1;
+  EXPECT_EQ(library_.gemm(gemm, nullptr).code(), FLYDSL_AOT_COMPILE_FAILED);
+  EXPECT_NE(message().find("'gemm_second_pass'"), std::string::npos) << message();
+  EXPECT_EQ(fake_->launches, before);
+  hiprtc_->compile_error = 0;
+  EXPECT_TRUE(library_.gemm(gemm, nullptr).ok()) << message();
+  EXPECT_EQ(hiprtc_->compilations, 3);  // two, of which one failed at first
+  EXPECT_EQ(fake_->launches, before + 2);
+  EXPECT_EQ(last_launches(*fake_, 2),
+            (std::vector<std::string>{"gemm_bf16_general_m128n128", "gemm_second_pass"}));
+}
+
 TEST_F(JitTest, BackendsAndForcedKernels) {
   auto only = options(FLYDSL_AOT_JIT_ON);
   only.backends = "native";

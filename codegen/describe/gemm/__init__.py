@@ -23,6 +23,13 @@ def _instances(arch):
     return tuple(instance for family in families for instance in family.instances(arch))
 
 
+def _compiled(arch):
+    """Those that fit any problem."""
+    if arch in WMMA_ARCHITECTURES:
+        return portable.instances(arch)
+    return general.instances(arch) if arch in MATRIX else ()
+
+
 def _fast_tiles():
     """(a_dtype, b_dtype, layout, tile, rows, columns, work-groups a compute unit that have one after the other, or 0) of fast instances."""
     rows = set()
@@ -40,6 +47,7 @@ OPERATOR = Operator(
     key_fields=KEY_FIELDS,
     instances=_instances,
     portable=portable.instances,
+    compiled=_compiled,
     tables=(
         Table(
             "fast_tiles",
