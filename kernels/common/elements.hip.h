@@ -21,21 +21,11 @@ struct fp16 {
   static constexpr u32 quiet_nan = 0x7e00;
 };
 
-#if FLYDSL_NO_BF16
-// To nearest even; a NaN stays one.
-FLYDSL_DEVICE u16 rounded_bf16(float value) {
-  const u32 bits = bits_as<u32>(value);
-  if (value != value) return static_cast<u16>(bits >> 16 | 0x40);
-  return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-#endif
-
 // Two elements in one register, rounded to nearest even (v_cvt_pk_bf16_f32, v_cvt_pk_f16_f32).
 template <class Element>
 FLYDSL_DEVICE u32 round_pair(float low, float high) {
 #if FLYDSL_NO_BF16
-  if constexpr (__is_same(Element, bf16))
-    return rounded_bf16(low) | static_cast<u32>(rounded_bf16(high)) << 16;
+  if constexpr (__is_same(Element, bf16)) return rounded_bf16_pair(low, high);
 #endif
   return bits_as<u32>(__builtin_convertvector(f32x2{low, high}, vec<typename Element::scalar, 2>));
 }

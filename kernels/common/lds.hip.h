@@ -68,14 +68,9 @@ FLYDSL_DEVICE void copy_b128(lds_ptr<char> to, global_ptr<const char> from) {
 #endif
 }
 
-// The same with 4 bytes a lane, which land at to + 4 l; through registers where the compiler is too old (old_compiler.hip.h).
+// The same with 4 bytes a lane, which land at to + 4 l.
 FLYDSL_DEVICE void copy_b32(lds_ptr<char> to, global_ptr<const char> from) {
-#if FLYDSL_NO_COPIES_TO_LDS
-  const u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
-  *(lds_ptr<u32>)(to + 4 * lane) = *(global_ptr<const u32>)from;
-#else
   __builtin_amdgcn_global_load_lds((global_ptr<void>)from, (lds_ptr<void>)to, 4, 0, 0);
-#endif
 }
 
 // Waits until this wave's memory loads, copies to LDS among them, have landed. The encoding is

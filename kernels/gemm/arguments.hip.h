@@ -17,12 +17,6 @@ FLYDSL_DEVICE Arguments fresh_arguments() {
   return args;
 }
 
-// Work-groups are counted along x, then y.
-FLYDSL_DEVICE u32 group_number(Arguments args) {
-  return uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x +
-                 __builtin_amdgcn_workgroup_id_x());
-}
-
 // Into vector registers: scalar ones are few where a main loop keeps its state in them.
 template <class T>
 FLYDSL_DEVICE T in_lanes(T value) {

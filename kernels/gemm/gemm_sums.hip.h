@@ -78,7 +78,8 @@ FLYDSL_DEVICE void sum_matrix(const flydsl_aot_gemm_kernarg &) {
   FLYDSL_SHARED static float memory[kSlices * kSumRows] __attribute__((aligned(16)));
   FLYDSL_SHARED static float of_groups[kGroups * kSumRows];
   const Arguments args = fresh_arguments();
-  const u32 number = group_number(args);
+  const u32 number =
+      uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x + __builtin_amdgcn_workgroup_id_x());
   if (number >= args->tiles) return;
   const u32 thread = __builtin_amdgcn_workitem_id_x();
   const u32 batch = number / args->row_tiles;

@@ -10,6 +10,12 @@ namespace flydsl::kernels::gemm {
 
 constexpr u32 kLoopBytes = 4 * kSlabBytes;  // of LDS, free afterwards
 
+// Work-groups are counted along x, then y.
+FLYDSL_DEVICE u32 group_number(Arguments args) {
+  return uniform(__builtin_amdgcn_workgroup_id_y() * args->grid_x +
+                 __builtin_amdgcn_workgroup_id_x());
+}
+
 FLYDSL_DEVICE i32 first_row_of(const Tile &tile) {
   return static_cast<i32>(tile.row_tile * kRows);
 }
