@@ -41,6 +41,7 @@ Status check(const Params &params, bool query, bool compiled);
 // A checked problem.
 struct Problem : Sizes {
   const Params *params;
+  const HeadDims *dims;           // the class that serves it
   bool differing;                 // lengths
   bool score_terms;               // as attention_forward::has_score_terms
   uint64_t bounds;                // as attention_forward::bounds_of

@@ -23,7 +23,7 @@ bool needs_general_instance(const Params &params) {
 }
 
 bool is_nearly_its_class(const Problem &problem) {
-  const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
+  const HeadDims &dims = *problem.dims;
   return is_nearly(problem.head_dim_qk, dims.qk) && is_nearly(problem.head_dim_v, dims.v);
 }
 
@@ -69,7 +69,7 @@ bool is_faster_together(const Problem &problem, uint32_t compute_units) {
 }
 
 uint64_t key_of(const Problem &problem, Pass pass, uint64_t mask, bool general, bool padded) {
-  const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
+  const HeadDims &dims = *problem.dims;
   return flydsl_aot_attention_backward_key(
       static_cast<uint64_t>(problem.params->q.dtype), static_cast<uint64_t>(dims.qk),
       static_cast<uint64_t>(dims.v), mask, static_cast<uint64_t>(pass), general, padded);
@@ -85,7 +85,7 @@ void set_keys(const Problem &problem, Pass pass, select::Problem *key) {
   if (pass == Pass::fused) {
     const uint64_t mask = problem.bounds;
     if (!nearly) return;
-    const HeadDims &dims = *kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
+    const HeadDims &dims = *problem.dims;
     if (problem.head_dim_qk == dims.qk && problem.head_dim_v == dims.v)
       keys[count++] = key_of(problem, pass, mask, false, false);
     keys[count++] = key_of(problem, pass, mask, false, true);
@@ -216,6 +216,7 @@ Problem describe(const Params &params, uint32_t compute_units) {
   Problem problem{};
   static_cast<Sizes &>(problem) = attention_forward::sizes_of_sequences(params);
   problem.params = &params;
+  problem.dims = kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v);
   problem.differing = attention_forward::differing_lengths(params);
   problem.score_terms = params.softcap > 0 || present(params.bias) ||
                         present(params.alibi_slopes) || present(params.sinks);

@@ -46,7 +46,7 @@ Status workspace_of(const Problem &problem, Way way, Workspace *workspace) {
         part(batches * problem.heads_q * problem.total_q * workspace->dout_copy_row, 2);
   }
   if (way != Way::kApart) {
-    workspace->dq_accumulator_row = kHeadDimClasses.of(problem.head_dim_qk, problem.head_dim_v)->qk;
+    workspace->dq_accumulator_row = problem.dims->qk;
     workspace->dq_accumulator = part(rows * workspace->dq_accumulator_row, sizeof(float));
     workspace->dq_counters_count = kQueues + rows / kRowsOfCounter;
     workspace->dq_counters = part(workspace->dq_counters_count, sizeof(uint32_t));

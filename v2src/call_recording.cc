@@ -161,6 +161,11 @@ bool CallRecording::rehearse(void *params) {
 
 bool CallRecording::set_arguments(KnownCall *call) const {
   std::vector<KnownCall::Change> now;  // what the words hold, launch by launch
+  size_t most_words = 0;
+  for (const Noted &made : made_.all) most_words = std::max(most_words, made.kernarg.size());
+  now.reserve(most_words);
+  call->kernarg.reserve(most_words);
+  call->launches.reserve(made_.all.size());
   for (size_t i = 0; i < made_.all.size(); ++i) {
     const Noted &made = made_.all[i], &rehearsed = rehearsed_.all[i];
     if (!made.differs_in_arguments_only(rehearsed)) return false;
