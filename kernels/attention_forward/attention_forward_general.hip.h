@@ -59,8 +59,8 @@ struct GeneralWave {
     f32x16 s[keys / 32];
     score_tile<Element, kAhead>(typename Layout::Keys(k_tile, lane), q, s);
     const i32 lane_begin = tile_begin + static_cast<i32>(lane / 32 * 4);
-    if (has_terms) add_score_terms<Element>(work, row, EachOfTile{s, lane_begin});
-    if (has_mask) hide_masked(work, row, EachOfTile{s, lane_begin});
+    if (has_terms) add_score_terms<Element>(work, row, EachOfTile<keys / 32>{s, lane_begin});
+    if (has_mask) hide_masked(work, row, EachOfTile<keys / 32>{s, lane_begin});
     if (tile_begin < work.first_key(last_row) || tile_last > work.last_key(first_row))
       mask_tile(work.first_key(row) - lane_begin, work.last_key(row) - lane_begin, s);
     u32x4 p[keys / 16];

@@ -47,9 +47,6 @@ struct EachOfTile {
   }
 };
 
-template <int blocks>
-EachOfTile(f32x16 (&)[blocks], i32) -> EachOfTile<blocks>;
-
 struct EachOfOne {
   float &score;
   i32 first_key;
