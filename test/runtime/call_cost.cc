@@ -2,7 +2,8 @@
 //   call_cost list    "name operator kernels" of every problem
 //   call_cost warm [NAME...]
 //                     under callgrind, with kernels that are loaded, a dump for each of these calls of every problem, or of those named:
-//                     "name again" with other addresses, another stream and seed than calls before, "name anew" of a new form
+//                     "name again" with other addresses, another stream and seed than calls before, "name anew" of a new form, "name twice"
+//                     that one again, which is then kept
 //   call_cost first   "name kernels microseconds": the first call on a new handle, processor time, the least of several handles
 #include <valgrind/callgrind.h>
 
@@ -59,6 +60,7 @@ void warm(const tools::LibraryHandle &library, const std::set<std::string> &name
     const std::string name = one.line.name;
     measure(one.other, library.get(), fake_stream(0), name + " again");
     measure(one.problem, one.fresh.get(), nullptr, name + " anew");
+    measure(one.problem, one.fresh.get(), nullptr, name + " twice");
   }
   CALLGRIND_STOP_INSTRUMENTATION;
 }

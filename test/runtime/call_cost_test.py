@@ -1,6 +1,6 @@
 """What a call costs the host, of every operator whose kernels are loaded: instructions from the C function to the device's launch function
 (callgrind counts them; what the device library does itself is left out) of one that differs from earlier ones in addresses, stream and seed
-only, and of the first of its form; and the processor time of a first use."""
+only, of the first of its form and of the second; and the processor time of a first use."""
 import os
 import pathlib
 import re
@@ -14,25 +14,26 @@ VALGRIND = os.environ["VALGRIND"]
 # further launch of the call may add so many.
 MOST_INSTRUCTIONS = 1500
 MOST_A_FURTHER_LAUNCH = 350
-# Of a form that is not, so many at most: measured ones and a quarter more.
-MOST_ANEW = {
-    "attention_backward": 21300,
-    "attention_backward_features": 25400,
-    "attention_decode": 7000,
-    "attention_forward": 7300,
-    "attention_forward_features": 7400,
-    "gemm": 8800,
-    "gemm_in_parts": 8600,
-    "grouped_gemm": 4300,
-    "layer_norm": 7000,
-    "layer_norm_backward": 11000,
-    "mx_quantise": 3100,
-    "rms_norm": 6100,
-    "rms_norm_backward": 9700,
-    "scaled_gemm": 6400,
-    "topk": 3900,
-    "topk_in_parts": 5000,
-    "topk_softmax": 3500,
+# Of a form that is not: the first call, and the second, which is made, made again without launching, and kept. Measured ones and a
+# quarter more.
+MOST_ANEW_AND_TWICE = {
+    "attention_backward": (12400, 69300),
+    "attention_backward_features": (19900, 101200),
+    "attention_decode": (6000, 32500),
+    "attention_forward": (5000, 32400),
+    "attention_forward_features": (5600, 38100),
+    "gemm": (6800, 30700),
+    "gemm_in_parts": (6900, 34300),
+    "grouped_gemm": (4300, 19900),
+    "layer_norm": (3900, 24000),
+    "layer_norm_backward": (10100, 40000),
+    "mx_quantise": (3100, 16900),
+    "rms_norm": (3800, 20300),
+    "rms_norm_backward": (8900, 33500),
+    "scaled_gemm": (6400, 26000),
+    "topk": (3900, 17000),
+    "topk_in_parts": (5000, 23000),
+    "topk_softmax": (3500, 16400),
 }
 MOST_FIRST_US = 1000
 FORBIDDEN = re.compile(r"^(malloc|calloc|realloc|free|memalign|aligned_alloc|posix_memalign|_int_malloc|_int_free|mmap|brk|"
@@ -84,19 +85,21 @@ class CallCostTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def expect(self, name, most):
+    def expect(self, name, most, may_allocate=False):
         functions, system_calls = self.dumps[name]
         count = sum(functions.values())
         largest = ", ".join(f"{function} {own}" for function, own in sorted(functions.items(), key=lambda item: -item[1])[:6])
         print(f"{name}: {count} instructions of {most} ({largest})")
         self.assertIn("flydsl_aot_" + self.problems[name.split()[0]][0], {function.split("@")[0] for function in functions})
         self.assertLessEqual(count, most)
+        if may_allocate:
+            return
         self.assertEqual(system_calls, 0)
         self.assertEqual([function for function in functions if FORBIDDEN.match(function)], [])
 
     def test_every_operator_is_measured(self):
-        self.assertEqual(set(self.dumps), {f"{name} {which}" for name in self.problems for which in ("again", "anew")})
-        self.assertEqual(set(MOST_ANEW), set(self.problems))
+        self.assertEqual(set(self.dumps), {f"{name} {which}" for name in self.problems for which in ("again", "anew", "twice")})
+        self.assertEqual(set(MOST_ANEW_AND_TWICE), set(self.problems))
 
     def test_a_call_with_other_addresses(self):
         for name, (_, launches) in self.problems.items():
@@ -106,7 +109,12 @@ class CallCostTest(unittest.TestCase):
     def test_a_call_of_another_form(self):
         for name in self.problems:
             with self.subTest(name):
-                self.expect(f"{name} anew", MOST_ANEW[name])
+                self.expect(f"{name} anew", MOST_ANEW_AND_TWICE[name][0])
+
+    def test_a_second_call_of_a_form(self):
+        for name in self.problems:
+            with self.subTest(name):
+                self.expect(f"{name} twice", MOST_ANEW_AND_TWICE[name][1], may_allocate=True)
 
     def test_a_first_use(self):
         text = subprocess.run([PROGRAM, "first"], check=True, capture_output=True, text=True).stdout
