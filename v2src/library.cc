@@ -261,8 +261,9 @@ Status device_target(const flydsl_aot_handle *handle, int device,
                  "the emulator; FLYDSL_AOT_ENABLE_EXPERIMENTAL=1 allows them",
                  handle->arch.c_str());
   }
-  return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "device %d is %s; this handle's kernels are for %s",
-               device, handle->runtime->devices()[device].target_id.c_str(), handle->arch.c_str());
+  const std::string &id = handle->runtime->devices()[device].target_id;
+  return error(FLYDSL_AOT_UNSUPPORTED_ARCH, "device %d %s%s; this handle's kernels are for %s", device,
+               id.empty() ? "has an empty target id" : "is ", id.c_str(), handle->arch.c_str());
 }
 
 }  // namespace flydsl

@@ -50,7 +50,7 @@ struct Api {
 // Finds a device library and fills the table (order: library.h,
 // flydsl_aot_open_options::device_library). `kind` is HIP or EMULATOR. A library once loaded stays
 // loaded: HIP runtimes own threads and exit handlers and do not survive dlclose. Errors:
-// DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_ERROR, each with every path tried; PROCESS_FORKED.
+// DEVICE_LIBRARY_NOT_FOUND, NO_DEVICE, DEVICE_*, each with every path tried; PROCESS_FORKED.
 Status load_api(flydsl_aot_device_kind kind, const char *option_path, Api *api);
 
 }  // namespace flydsl::device

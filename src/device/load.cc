@@ -123,8 +123,11 @@ Status read_version(Api *api) {
   const char *name = api->get_error_name(code);
   const bool no_device = code == kHipErrorNoDevice || code == kHipErrorNotInitialized ||
                          code == kHipErrorInsufficientDriver;
-  return error(no_device ? FLYDSL_AOT_NO_DEVICE : FLYDSL_AOT_DEVICE_ERROR,
-               "hipRuntimeGetVersion failed: %d (%s)", code, name ? name : "?");
+  const flydsl_aot_status status = no_device                         ? FLYDSL_AOT_NO_DEVICE
+                                   : device_is_lost(code)            ? FLYDSL_AOT_DEVICE_LOST
+                                   : code == kHipErrorOutOfMemory    ? FLYDSL_AOT_OUT_OF_DEVICE_MEMORY
+                                                                     : FLYDSL_AOT_DEVICE_ERROR;
+  return error(status, "hipRuntimeGetVersion failed: HIP error %d (%s)", code, name ? name : "?");
 }
 
 // Tries one library. `mode` adds flags to dlopen.

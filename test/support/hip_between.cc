@@ -1,6 +1,9 @@
 #include "test/support/hip_between.h"
 
 #include <cstdio>
+#include <cstring>
+
+#include "src/device/hip_abi.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -22,6 +25,8 @@ constexpr const char *kNames[kHipCalls] = {"hipRuntimeGetVersion",
                                            "hipModuleLaunchKernel",
                                            "hipMalloc",
                                            "hipFree",
+                                           "hipMallocAsync",
+                                           "hipFreeAsync",
                                            "hipMemcpy",
                                            "hipDeviceSynchronize"};
 
@@ -65,8 +70,10 @@ int pass_on(Arguments... arguments) {
     std::abort();
   }
   if (between.nth != 0 && between.failing == call && between.nth == number)
-    return sticky_error = between.code;
-  return target ? target(arguments...) : 100;
+    between.lost = between.lasting.load();
+  else if (!between.lost)
+    return target ? target(arguments...) : 100;
+  return sticky_error = between.code;
 }
 
 template <typename Result, typename... Arguments>
@@ -94,7 +101,11 @@ EXPORT int hipSetDevice(int device) {
   return pass_on<kSetDevice>(device);
 }
 EXPORT int hipGetDevicePropertiesR0600(void *properties, int device) {
-  return pass_on<kGetDeviceProperties>(properties, device);
+  const int code = pass_on<kGetDeviceProperties>(properties, device);
+  const char *id = device < 8 ? state().target_id[device] : nullptr;
+  if (code == 0 && id)
+    std::strcpy(static_cast<char *>(properties) + flydsl::device::kPropertiesR0600.target_id, id);
+  return code;
 }
 EXPORT int hipStreamGetDevice(void *stream, int *device) {
   return pass_on<kStreamGetDevice>(stream, device);
@@ -126,6 +137,12 @@ EXPORT int hipMalloc(void **pointer, size_t bytes) {
 }
 EXPORT int hipFree(void *pointer) {
   return pass_on<kFree>(pointer);
+}
+EXPORT int hipMallocAsync(void **pointer, size_t bytes, void *stream) {
+  return pass_on<kMallocAsync>(pointer, bytes, stream);
+}
+EXPORT int hipFreeAsync(void *pointer, void *stream) {
+  return pass_on<kFreeAsync>(pointer, stream);
 }
 EXPORT int hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
   return pass_on<kMemcpy>(to, from, bytes, kind);

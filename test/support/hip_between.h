@@ -25,6 +25,8 @@ enum HipCall {
   kModuleLaunchKernel,
   kMalloc,
   kFree,
+  kMallocAsync,
+  kFreeAsync,
   kMemcpy,
   kDeviceSynchronize,
   kHipCalls
@@ -34,6 +36,9 @@ struct HipBetween {
   std::atomic<int> calls[kHipCalls];
   // The nth call of `failing` from the reset on, from 1, returns `code` without reaching the target; 0: none does.
   std::atomic<int> failing, nth, code;
+  // With `lasting` every call from that one on fails so, as on a device that is lost; `lost`: it has come to that.
+  std::atomic<bool> lasting, lost;
+  const char *target_id[8];  // what devices say that they are; null: as the target says
 
   std::atomic<bool> over;  // a call from here on ends the process with a message
 
@@ -42,11 +47,14 @@ struct HipBetween {
   void reset() {
     for (auto &count : calls) count = 0;
     nth = code = failing = 0;
+    lasting = lost = false;
+    for (auto &id : target_id) id = nullptr;
   }
-  void fail(int call, int number, int with) {
+  void fail(int call, int number, int with, bool from_then_on = false) {
     reset();
     failing = call;
     code = with;
+    lasting = from_then_on;
     nth = number;
   }
 };
