@@ -127,7 +127,10 @@ flydsl_aot_status flydsl_aot_attention_decode_explain(
     flydsl_aot_candidate_callback callback, void *user) {
   return flydsl::guarded(__func__, [&] {
     return flydsl::explain_problem<flydsl::attention_decode::Problem>(
-        handle, params, flydsl::attention_decode::prepare, callback, user);
+        handle, params, flydsl::attention_decode::prepare, callback, user,
+        [](const flydsl_aot_handle *, const flydsl::attention_decode::Problem &problem,
+           const flydsl::archive::TargetId &,
+           auto explain) { return explain(problem.reduce_key); });
   });
 }
 

@@ -57,6 +57,13 @@ Status query_kernel(const flydsl_aot_handle *handle, const Params *caller,
                           : Status();
 }
 
+constexpr auto explain_others = [](const flydsl_aot_handle *handle, const Problem &problem,
+                                  const archive::TargetId &target, auto explain) -> Status {
+  if (!problem.products) return {};  // sums are all there is
+  FLYDSL_RETURN_IF_ERROR(ExplainSecondPass<Plan>()(handle, problem, target, explain));
+  return problem.sums_wanted > 0 ? explain(problem.sums_key) : Status();
+};
+
 Status prefetch_kernels(flydsl_aot_handle *handle, const Params *caller) {
   ReadStruct<Params> params;
   Problem problem;
@@ -86,7 +93,7 @@ flydsl_aot_status flydsl_aot_gemm_explain(flydsl_aot_handle *handle,
                                           flydsl_aot_candidate_callback callback, void *user) {
   return flydsl::guarded(__func__, [&] {
     return flydsl::explain_problem<flydsl::gemm::Problem>(handle, params, flydsl::gemm::prepare,
-                                                          callback, user);
+                                                          callback, user, flydsl::gemm::explain_others);
   });
 }
 

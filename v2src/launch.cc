@@ -18,6 +18,10 @@ struct KeyField {
 constexpr KeyField kKeyFields[] = {FLYDSL_AOT_GENERATED_KEY_FIELDS(FLYDSL_KEY_FIELD)};
 #undef FLYDSL_KEY_FIELD
 
+uint64_t value_of(const KeyField &field, uint64_t key) {
+  return key >> field.first_bit & (~uint64_t{0} >> (64 - field.bits));
+}
+
 // What selection looks at, as flydsl_aot_candidate says.
 std::string problem_text(const select::Context &context, const select::Problem &problem) {
   const auto ull = [](uint64_t value) { return static_cast<unsigned long long>(value); };
@@ -25,13 +29,53 @@ std::string problem_text(const select::Context &context, const select::Problem &
   const uint64_t key = problem.tuning_key ? problem.tuning_key : problem.functional_key;
   for (const KeyField &field : kKeyFields) {
     if (problem.op != field.op) continue;
-    const uint64_t value = key >> field.first_bit & (~uint64_t{0} >> (64 - field.bits));
-    result += text("%s=%llu ", field.name, ull(value));
+    result += text("%s=%llu ", field.name, ull(value_of(field, key)));
   }
   return result + text("rows=%llu keys=%llu parallel=%llu alignment=%llu compute_units=%u",
                        ull(problem.seq_q), ull(problem.seq_k), ull(problem.parallel),
                        ull(std::min(problem.align_bytes, archive::kMaxTuningAlignment)),
                        context.compute_units);
+}
+
+// The fields in which two keys differ, as one of them has them: "mask=1 head_dim=2".
+std::string unlike(std::string_view op, uint64_t key, uint64_t other, size_t *count) {
+  std::string result;
+  *count = 0;
+  for (const KeyField &field : kKeyFields) {
+    if (op != field.op || value_of(field, key) == value_of(field, other)) continue;
+    result += text("%s%s=%llu", *count ? " " : "", field.name,
+                   static_cast<unsigned long long>(value_of(field, key)));
+    ++*count;
+  }
+  return result;
+}
+
+// Of forced kernels that are for other problems: "; forced 'x' is for mask=1, the problem has mask=0", by the problem's key that is
+// most like theirs.
+std::string why_not_forced(const select::Context &context, const select::Problem &problem) {
+  std::string result;
+  if (!problem.main) return result;
+  for (const uint32_t index : context.policy.forced) {
+    const archive::Entry &entry = context.archive.entries()[index];
+    const uint64_t its = entry.functional_key;
+    if (problem.op != context.archive.string(entry.op) || problem.has_key(its)) continue;
+    uint64_t ours = problem.functional_key;
+    size_t least = 0, count = 0;
+    (void)unlike(problem.op, ours, its, &least);
+    for (size_t i = 0; i < problem.fallbacks; ++i) {
+      (void)unlike(problem.op, problem.fallback_keys[i], its, &count);
+      if (count < least) ours = problem.fallback_keys[i], least = count;
+    }
+    result += std::string("; forced '") + context.archive.string(entry.name) + "' is for " +
+              unlike(problem.op, its, ours, &count);
+    result += ", the problem has " + unlike(problem.op, ours, its, &count);
+  }
+  return result;
+}
+
+Status no_kernel(const select::Context &context, const select::Problem &problem) {
+  return {FLYDSL_AOT_NO_KERNEL,
+          select::why_none(context, problem) + why_not_forced(context, problem)};
 }
 
 constexpr const char *kCompiled = "not in the archive: would be compiled at its first use";
@@ -83,7 +127,7 @@ Status choose(const flydsl_aot_handle *handle, const select::Problem &problem,
               const archive::TargetId &target, uint32_t *entry, const archive::TuningRow **row) {
   const select::Context context = handle->context(target);
   const std::optional<select::Choice> found = select::select(context, problem);
-  if (!found) return {FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem)};
+  if (!found) return no_kernel(context, problem);
   *entry = found->entry;
   if (row) *row = found->row;
   return require_compiler(handle, *entry);
@@ -129,7 +173,7 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
     taken |= takes;
   }
   if (taken) return require_compiler(handle, choice->entry);
-  return unused ? Status() : Status(FLYDSL_AOT_NO_KERNEL, select::why_none(context, problem));
+  return unused ? Status() : no_kernel(context, problem);
 }
 
 Status prefetch(flydsl_aot_handle *handle, const select::Problem &problem,
@@ -158,14 +202,17 @@ Status Launch::enter(const module::KernargContract &contract, void *stream) {
 }
 
 Status Launch::load(const archive::TuningRow *row) {
+  row_ = row;
   if (int device = 0; CallRecording::is_rehearsal(&device)) return {};
-  FLYDSL_RETURN_IF_ERROR(handle_->modules->get(device_, entry_, contract_, stream_, &kernel_));
-  if (!handle_->calls) return {};
+  return handle_->modules->get(device_, entry_, contract_, stream_, &kernel_);
+}
+
+void Launch::note() const {
+  const archive::Archive &archive = *handle_->archive;
   CallLog::note(entry_, handle_->policy.forces(entry_) ? "forced"
-                        : row                          ? select::describe(*handle_->archive, *row)
-                        : !handle_->archive->in_file(entry_) ? "compiled"
-                                                             : "-");
-  return {};
+                        : row_                         ? select::describe(archive, *row_)
+                        : !archive.in_file(entry_)     ? "compiled"
+                                                       : "-");
 }
 
 Status Launch::begin(const select::Problem &problem, const module::KernargContract &contract,
@@ -191,6 +238,7 @@ Status Launch::run_grid(const std::array<uint32_t, 3> &grid, void *kernarg,
   device::LaunchShape shape{{grid[0], grid[1], grid[2]}, {}, kernel.lds_dynamic_bytes};
   std::copy_n(kernel.block, 3, shape.block);
   if (CallRecording::launches(entry_, contract_, shape, kernarg, kernarg_bytes)) return {};
+  if (handle_->calls) note();
   return launch_kernel(handle_, entry_, kernel_.function(), shape, stream_, kernarg, kernarg_bytes);
 }
 

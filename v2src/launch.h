@@ -59,10 +59,20 @@ Status explain_candidates(const flydsl_aot_handle *handle, const select::Problem
                           const archive::TargetId &target, flydsl_aot_candidate_callback callback,
                           void *user, const char *unused = nullptr);
 
-// What every explain entry point does. `prepare` reads and checks the caller's parameters, for a query.
-template <class Problem, class Params, class Prepare>
+// Of operators whose calls launch one kernel.
+struct NoOthers {
+  template <class Problem, class Explain>
+  Status operator()(const flydsl_aot_handle *, const Problem &, const archive::TargetId &,
+                    Explain) const {
+    return {};
+  }
+};
+
+// What every explain entry point does. `prepare` reads and checks the caller's parameters, for a query. `others`(handle, problem,
+// target, explain) gives explain the problems of what the call launches besides.
+template <class Problem, class Params, class Prepare, class Others = NoOthers>
 Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
-                       flydsl_aot_candidate_callback callback, void *user) {
+                       flydsl_aot_candidate_callback callback, void *user, Others others = {}) {
   if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
   ReadStruct<Params> params;
   Problem problem;
@@ -70,7 +80,11 @@ Status explain_problem(const flydsl_aot_handle *handle, const Params *caller, Pr
   if (problem.empty) return {};
   const archive::TargetId *target = nullptr;
   FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
-  return explain_candidates(handle, problem.key, *target, callback, user);
+  const auto explain = [&](const select::Problem &key) {
+    return explain_candidates(handle, key, *target, callback, user);
+  };
+  FLYDSL_RETURN_IF_ERROR(explain(problem.key));
+  return others(handle, problem, *target, explain);
 }
 
 // The device that a call on `stream` is for.
@@ -187,6 +201,7 @@ class Launch {
  private:
   Status enter(const module::KernargContract &contract, void *stream);
   Status load(const archive::TuningRow *row);
+  void note() const;  // for the row of the call
 
   flydsl_aot_handle *handle_;
   device::DeviceScope scope_;
@@ -195,6 +210,7 @@ class Launch {
   int device_ = 0;
   module::ModuleCache::Use kernel_;
   uint32_t entry_ = 0;
+  const archive::TuningRow *row_ = nullptr;  // that decided
 };
 
 }  // namespace flydsl

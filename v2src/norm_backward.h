@@ -212,16 +212,28 @@ struct Calls {
 
   static Status explain(flydsl_aot_handle *handle, const Caller *caller,
                         flydsl_aot_candidate_callback callback, void *user) {
-    const auto prepare_main = [](const flydsl_aot_handle *library, const Caller *given, bool query,
-                                 ReadStruct<Caller> *params, MainProblem *problem) {
-      FLYDSL_RETURN_IF_ERROR(prepare(library, given, query, params, problem));
-      if (problem->empty) return Status();
-      const archive::TargetId *target = nullptr;
-      FLYDSL_RETURN_IF_ERROR(query_target(library, &target));
-      problem->key = key_of(*problem, main_pass(*problem, holds_rows(library, *problem, *target)));
-      return Status();
-    };
-    return explain_problem<MainProblem>(handle, caller, prepare_main, callback, user);
+    if (!callback) return error(FLYDSL_AOT_INVALID_ARGUMENT, "callback is NULL");
+    ReadStruct<Caller> params;
+    Problem problem;
+    FLYDSL_RETURN_IF_ERROR(prepare(handle, caller, true, &params, &problem));
+    if (problem.empty) return {};
+    const archive::TargetId *target = nullptr;
+    FLYDSL_RETURN_IF_ERROR(query_target(handle, &target));
+    const bool held = holds_rows(handle, problem, *target);
+    const Passes passes = passes_of(problem, held);
+    for (size_t i = 0; i < passes.count; ++i) {
+      FLYDSL_RETURN_IF_ERROR(
+          explain_candidates(handle, key_of(problem, passes.all[i]), *target, callback, user));
+    }
+    // The other way to dx.
+    for (const Pass pass : {Pass::kRows, Pass::kSums, Pass::kColumns}) {
+      if (!problem.wants_dx() || held == (pass == Pass::kRows)) continue;
+      select::Problem other = key_of(problem, pass);
+      other.main = false;
+      const char *const unused = held ? "one kernel reads rows once" : "two kernels read rows twice";
+      FLYDSL_RETURN_IF_ERROR(explain_candidates(handle, other, *target, callback, user, unused));
+    }
+    return {};
   }
 
   static Status prefetch(flydsl_aot_handle *handle, const Caller *caller) {
@@ -245,10 +257,6 @@ struct Calls {
   }
 
  private:
-  struct MainProblem : Problem {
-    select::Problem key;
-  };
-
   static Status fill(const flydsl_aot_handle *handle, const Caller *caller,
                      flydsl_aot_query_result *result) {
     ReadStruct<Caller> params;

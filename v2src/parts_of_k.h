@@ -69,6 +69,19 @@ Status plan_parts_of_k(const flydsl_aot_handle *handle, const Problem &problem,
   return plan->splits == 1 ? Status() : choose(handle, problem.second_pass_key, target, &second);
 }
 
+// For explain_problem(): the kernel that adds the parts, where there are several.
+template <class Plan>
+struct ExplainSecondPass {
+  template <class Problem, class Explain>
+  Status operator()(const flydsl_aot_handle *handle, const Problem &problem,
+                    const archive::TargetId &target, Explain explain) const {
+    uint32_t entry = 0;
+    Plan plan;
+    FLYDSL_RETURN_IF_ERROR(plan_parts_of_k(handle, problem, target, &entry, &plan));
+    return plan.splits == 1 ? Status() : explain(problem.second_pass_key);
+  }
+};
+
 template <class Problem, class Plan, class Params, class Prepare>
 Status query_parts_of_k(const flydsl_aot_handle *handle, const Params *caller, Prepare prepare,
                         flydsl_aot_query_result *result) {

@@ -56,7 +56,8 @@ flydsl_aot_status flydsl_aot_scaled_gemm_explain(flydsl_aot_handle *handle,
                                                  void *user) {
   return flydsl::guarded(__func__, [&] {
     return flydsl::explain_problem<flydsl::scaled_gemm::Problem>(
-        handle, params, flydsl::scaled_gemm::prepare, callback, user);
+        handle, params, flydsl::scaled_gemm::prepare, callback, user,
+        flydsl::ExplainSecondPass<flydsl::scaled_gemm::Plan>());
   });
 }
 

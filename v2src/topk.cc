@@ -376,8 +376,12 @@ flydsl_aot_status flydsl_aot_topk_explain(flydsl_aot_handle *handle,
                                           const flydsl_aot_topk_params *params,
                                           flydsl_aot_candidate_callback callback, void *user) {
   return flydsl::guarded(__func__, [&] {
-    return flydsl::explain_problem<flydsl::topk::Problem>(handle, params, flydsl::topk::prepare,
-                                                          callback, user);
+    return flydsl::explain_problem<flydsl::topk::Problem>(
+        handle, params, flydsl::topk::prepare, callback, user,
+        [](const flydsl_aot_handle *, const flydsl::topk::Problem &problem,
+           const flydsl::archive::TargetId &, auto explain) {
+          return problem.parts > 1 ? explain(problem.second_key) : flydsl::Status();
+        });
   });
 }
 

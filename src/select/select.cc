@@ -85,10 +85,10 @@ std::string describe(Refusal refusal, const Context &context, const archive::Can
           "%llu",
           candidate.align_bytes, ull(problem.align_bytes));
     case Refusal::SeqQ:
-      return text("takes Sq from %llu to %llu; it is %llu", ull(candidate.seq_q_min),
+      return text("takes rows from %llu to %llu; these are %llu", ull(candidate.seq_q_min),
                   ull(candidate.seq_q_max), ull(problem.seq_q));
     case Refusal::SeqK:
-      return text("takes Sk from %llu to %llu; it is %llu", ull(candidate.seq_k_min),
+      return text("takes keys from %llu to %llu; these are %llu", ull(candidate.seq_k_min),
                   ull(candidate.seq_k_max), ull(problem.seq_k));
     case Refusal::Target: {
       std::string reason;

@@ -382,7 +382,7 @@ TEST_F(AttentionTest, GeneralKernelWhereNoOtherFits) {
   params = valid_params();
   params.q.sizes[2] = params.out.sizes[2] = params.lse.sizes[2] = 199;
   EXPECT_EQ(taken(params),
-            "attention_forward_bf16_d64_general: takes Sq from 200 to 1073741824; it is 199; the "
+            "attention_forward_bf16_d64_general: takes rows from 200 to 1073741824; these are 199; the "
             "first that fits");
 }
 

@@ -61,9 +61,9 @@ TEST_F(Select, KeysInTurn) {
   EXPECT_EQ(taken({"op", 98, 16, 101, 0, {9, 5}, 2}), "b");
   EXPECT_EQ(taken({"op", 98, 16, 100, 0, {9, 5}, 2}), "c");
   const std::string none = reason({"op", 9, 2, 1001, 0, {5}, 1});
-  EXPECT_NE(none.find("none of 3 candidates fits; c: takes Sq from 0 to 100"), std::string::npos)
+  EXPECT_NE(none.find("none of 3 candidates fits; c: takes rows from 0 to 100"), std::string::npos)
       << none;
-  EXPECT_NE(none.find("; a: takes Sq from 0 to 1000"), std::string::npos) << none;
+  EXPECT_NE(none.find("; a: takes rows from 0 to 1000"), std::string::npos) << none;
   EXPECT_NE(reason({"op", 98, 2, 1, 1, {99}, 1}).find("0x0000000000000062 or 0x0000000000000063"),
             std::string::npos);
 }
@@ -151,6 +151,35 @@ TEST_F(Select, BadPolicies) {
   }
 }
 
+TEST_F(Select, NamesThatAreNearlyRight) {
+  archive::ArchiveSpec spec = small_spec();
+  for (const char *name : {"forward_d64_direct", "forward_d64_general", "forward_d128_direct", "rms_norm"})
+    spec.kernels.push_back(fake_kernel(name, 20, 5));
+  write_bytes(folder_.file("b.fda"), build_or_die(spec));
+  ASSERT_TRUE(archive::Archive::open(folder_.file("b.fda"), kAbiId, &archive_).ok());
+  const struct {
+    const char *names, *message;
+  } rows[] = {
+      {"forward_d64_drect", "o is 'forward_d64_drect'; allowed: names of kernels of '%' (flydsl-aot archive list), "
+                            "with commas; nearest: 'forward_d64_direct', 'forward_d128_direct'"},
+      // Parts of names come first; three at most, and none that is unlike.
+      {"d128", "o is 'd128'; allowed: names of kernels of '%' (flydsl-aot archive list), with commas; nearest: "
+               "'forward_d128_direct'"},
+      {"rms_norm,rmsnorm", "o is 'rms_norm,rmsnorm'; 'rmsnorm' is none; allowed: names of kernels of '%' (flydsl-aot "
+                           "archive list), with commas; nearest: 'rms_norm'"},
+      {"nothing_like_it", "o is 'nothing_like_it'; allowed: names of kernels of '%' (flydsl-aot archive list), with commas"},
+  };
+  for (const auto &[names, message] : rows) {
+    std::string expected = message;
+    expected.replace(expected.find('%'), 1, archive_->path());
+    EXPECT_EQ(make_policy({"o", names}, {"o", nullptr}).message(), expected);
+  }
+  EXPECT_EQ(make_policy({"o", std::string(5000, 'x').c_str()}, {"o", nullptr}).message().find("nearest"),
+            std::string::npos);
+  EXPECT_EQ(make_policy({"o", nullptr}, {"y", "native,cuda"}).message(),
+            "y is 'native,cuda'; 'cuda' is none; allowed: some of native, aiter, triton, flydsl, jit, with commas");
+}
+
 TEST_F(Select, TargetFeatures) {
   const Problem problem = {"op", 12, 2, 7, 8};
   EXPECT_EQ(taken(problem), "none");
@@ -161,8 +190,8 @@ TEST_F(Select, TargetFeatures) {
 TEST_F(Select, ReasonsNameLimitAndValue) {
   EXPECT_NE(reason({"op", 5, 1, 10, 10}).find("multiples of 16 bytes; these are multiples of 1"),
             std::string::npos);
-  EXPECT_NE(reason({"op", 12, 2, 4, 8}).find("Sq from 5 to 10; it is 4"), std::string::npos);
-  EXPECT_NE(reason({"op", 12, 2, 5, 10}).find("Sk from 7 to 9; it is 10"), std::string::npos);
+  EXPECT_NE(reason({"op", 12, 2, 4, 8}).find("rows from 5 to 10; these are 4"), std::string::npos);
+  EXPECT_NE(reason({"op", 12, 2, 5, 10}).find("keys from 7 to 9; these are 10"), std::string::npos);
   EXPECT_NE(reason({"op", 12, 2, 5, 8}).find("needs xnack on"), std::string::npos);
   EXPECT_NE(reason({"op", 99, 2, 5, 8}).find("0x0000000000000063"), std::string::npos);
 }
