@@ -22,6 +22,8 @@ struct RecordedCall::Functions {
   size_t bytes;
   std::vector<Member> members;
   flydsl_aot_status (*query)(flydsl_aot_handle *, const void *, flydsl_aot_query_result *);
+  flydsl_aot_status (*explain)(flydsl_aot_handle *, const void *, flydsl_aot_candidate_callback,
+                               void *);
   flydsl_aot_status (*call)(flydsl_aot_handle *, const void *);
   void (*set_workspace)(void *params, void *data, uint64_t bytes);
 };
@@ -47,6 +49,11 @@ const std::vector<RecordedCall::Functions> &all_functions() {
         {fields(FLYDSL_MEMBER)},                                                                 \
         [](flydsl_aot_handle *handle, const void *params, flydsl_aot_query_result *result) {     \
           return flydsl_aot_##name##_query(handle, static_cast<const Params *>(params), result); \
+        },                                                                                       \
+        [](flydsl_aot_handle *handle, const void *params, flydsl_aot_candidate_callback callback,  \
+           void *user) {                                                                         \
+          return flydsl_aot_##name##_explain(handle, static_cast<const Params *>(params),        \
+                                             callback, user);                                    \
         },                                                                                       \
         [](flydsl_aot_handle *handle, const void *params) {                                      \
           return flydsl_aot_##name(handle, static_cast<const Params *>(params), nullptr);        \
@@ -155,7 +162,8 @@ RecordedCall::RecordedCall(const std::string &where, const std::string &op, cons
     const std::vector<Member> &members = functions_->members;
     while (next < members.size() && name != members[next].name) ++next;
     if (equals == std::string::npos || next == members.size())
-      bad_input(where + ": '" + part + "' is no member of " + op + ", or not in its place");
+      bad_input(where + ": '" + part + "' is no member of " + op +
+                " in this version, or not in its place");
     const Member &member = members[next++];
     CallBuffer buffer{name, nullptr, nullptr, "", 0, 256};
     auto *at = reinterpret_cast<unsigned char *>(params_.get()) + member.offset;
@@ -171,6 +179,10 @@ RecordedCall::RecordedCall(const std::string &where, const std::string &op, cons
 flydsl_aot_status RecordedCall::query(flydsl_aot_handle *handle,
                                       flydsl_aot_query_result *result) const {
   return functions_->query(handle, params_.get(), result);
+}
+flydsl_aot_status RecordedCall::explain(flydsl_aot_handle *handle,
+                                        flydsl_aot_candidate_callback callback, void *user) const {
+  return functions_->explain(handle, params_.get(), callback, user);
 }
 flydsl_aot_status RecordedCall::launch(flydsl_aot_handle *handle) const {
   return functions_->call(handle, params_.get());

@@ -26,6 +26,8 @@ class RecordedCall {
   RecordedCall(const std::string &where, const std::string &op, const std::string &text);
 
   flydsl_aot_status query(flydsl_aot_handle *handle, flydsl_aot_query_result *result) const;
+  flydsl_aot_status explain(flydsl_aot_handle *handle, flydsl_aot_candidate_callback callback,
+                            void *user) const;
   flydsl_aot_status launch(flydsl_aot_handle *handle) const;  // on the null stream
   void set_workspace(void *data, uint64_t bytes);  // of an operator that has none: nothing
   std::vector<CallBuffer> &buffers() { return buffers_; }

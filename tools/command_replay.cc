@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <fstream>
 
+#include "tools/call_rows.h"
 #include "tools/call_text.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -14,28 +14,6 @@
 
 namespace flydsl::tools {
 namespace {
-
-constexpr const char *kHeader = "time,operator,problem,kernel,backend,archive,tuning row,host ns";
-constexpr size_t kColumns = 8, kOperator = 1, kProblem = 2, kKernel = 3;
-
-// The fields of a CSV row (RFC 4180) without its end; empty if a quote stays open.
-std::vector<std::string> fields_of(const std::string &row) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (size_t i = 0; i < row.size(); ++i) {
-    const char c = row[i];
-    if (quoted && c == '"' && i + 1 < row.size() && row[i + 1] == '"') {
-      fields.back() += row[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  return quoted ? std::vector<std::string>() : fields;
-}
 
 bool begins_with(const std::string &text, const char *prefix) {
   return text.rfind(prefix, 0) == 0;
@@ -138,8 +116,7 @@ bool names(const std::string &kernels, const std::string &kernel) {
 }  // namespace
 
 void command_replay(const OpenArguments &open, const std::string &file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) bad_input("--replay " + file + ": " + std::strerror(errno));
+  CallRows calls(file);
   LibraryHandle library;
   library.open(open);
   const flydsl_aot_info info = library.info();
@@ -149,28 +126,27 @@ void command_replay(const OpenArguments &open, const std::string &file) {
       "device     %s\narchive    %s\ndata       made up: random values, sequences and groups of "
       "equal length\n",
       describe_device(info).c_str(), info.archive_path);
-  size_t line = 0, rows = 0, same = 0;
-  for (std::string row; std::getline(stream, row);) {
-    ++line;
-    if (!row.empty() && row.back() == '\r') row.pop_back();
-    if (row.empty() || row == kHeader) continue;
-    const std::string where = "--replay " + file + " line " + std::to_string(line);
-    const std::vector<std::string> fields = fields_of(row);
-    if (fields.size() != kColumns)
-      bad_input(where + ": " + std::to_string(fields.size()) + " fields; a row has the 8 of " +
-                kHeader);
-    RecordedCall call(where, fields[kOperator], fields[kProblem]);
-    const Replayed replayed = replay(library, where, call);
-    const bool as_recorded =
-        replayed.kernel.empty() ? fields[kKernel].empty() : names(fields[kKernel], replayed.kernel);
-    ++rows;
-    same += as_recorded;
-    std::printf("line %-5zu %s %s, %.3f ms host time%s\n", line, fields[kOperator].c_str(),
-                replayed.kernel.empty() ? "(no kernel needed)" : replayed.kernel.c_str(),
-                replayed.ms, as_recorded ? "" : (", recorded: " + fields[kKernel]).c_str());
+  size_t rows = 0, same = 0;
+  const auto sum_up = [&] {
+    std::printf("replayed   %zu calls, %zu on the recorded kernel\n", rows, same);
+  };
+  try {
+    for (CallRow row; calls.next(&row);) {
+      RecordedCall call(row.where, row.op, row.problem);
+      const Replayed replayed = replay(library, row.where, call);
+      const bool as_recorded =
+          replayed.kernel.empty() ? row.kernels.empty() : names(row.kernels, replayed.kernel);
+      ++rows;
+      same += as_recorded;
+      std::printf("line %-5zu %s %s, %.3f ms host time%s\n", row.line, row.op.c_str(),
+                  replayed.kernel.empty() ? "(no kernel needed)" : replayed.kernel.c_str(),
+                  replayed.ms, as_recorded ? "" : (", recorded: " + row.kernels).c_str());
+    }
+  } catch (const ToolError &) {
+    sum_up();  // of the rows before
+    throw;
   }
-  if (stream.bad()) bad_input("--replay " + file + ": cannot be read");
-  std::printf("replayed   %zu calls, %zu on the recorded kernel\n", rows, same);
+  sum_up();
 }
 
 }  // namespace flydsl::tools

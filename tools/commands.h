@@ -27,6 +27,8 @@ void command_replay(const OpenArguments &open, const std::string &file);
 
 // As run, but nothing is executed; --set NAME=SHAPE may stand for --in NAME=FILE.
 void command_explain(const RunArguments &arguments);
+// Calls from a file that FLYDSL_AOT_VERBOSE wrote.
+void command_explain_calls(const OpenArguments &open, const std::string &file);
 
 // An operator under the emulator's timing model.
 struct BenchArguments {

@@ -119,10 +119,17 @@ int run(int argc, char **argv) {
   RunArguments explain_arguments;
   CLI::App *explain =
       app.add_subcommand("explain", "Which kernel would run, and why the others would not");
-  explain->add_option("OP", explain_arguments.op, "operator")->required();
+  CLI::Option *explain_operator = explain->add_option("OP", explain_arguments.op, "operator");
   add_open_options(explain, explain_arguments.open, "none");
   add_list(explain, "--in", explain_arguments.inputs, "NAME=FILE.npy, once per input");
   add_list(explain, "--set", explain_arguments.settings, kSettings);
+  std::string explain_file;
+  CLI::Option *explain_calls =
+      explain
+          ->add_option("--replay", explain_file,
+                       "each of the calls that FLYDSL_AOT_VERBOSE wrote to this file, in place of OP")
+          ->excludes(explain_operator);
+  for (const char *option : {"--in", "--set"}) explain_calls->excludes(explain->get_option(option));
   explain->footer(operators + "(explain takes no --out.)\n" + exits);
 
   CLI::App *archive = app.add_subcommand("archive", "Inspect a kernel archive");
@@ -252,7 +259,10 @@ int run(int argc, char **argv) {
   if (*run && !*replay && !*run_operator) bad_input("run needs an operator, or --replay FILE");
   if (*run && *replay) command_replay(run_arguments.open, replay_file);
   if (*run && !*replay) command_run(run_arguments);
-  if (*explain) command_explain(explain_arguments);
+  if (*explain && !*explain_calls && !*explain_operator)
+    bad_input("explain needs an operator, or --replay FILE");
+  if (*explain && *explain_calls) command_explain_calls(explain_arguments.open, explain_file);
+  if (*explain && !*explain_calls) command_explain(explain_arguments);
   if (*bench_emulator) {
     command_bench_emulator(bench_json);
   } else if (*bench_calibration) {

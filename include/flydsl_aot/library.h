@@ -87,7 +87,7 @@ typedef struct flydsl_aot_open_options {
  * operator through the handle that succeeds then writes a CSV row (RFC 4180; a row is one write):
  *   time         UTC, 2026-01-31T23:59:59.999999Z, when the call had returned
  *   operator     as in the names of its functions
- *   problem      its parameters, as fields.h says; replayable: flydsl-aot run --replay FILE
+ *   problem      its parameters, as fields.h says; replayable: flydsl-aot run --replay FILE (or explain --replay FILE)
  *   kernel       the kernels it launched, in their order, with + between; empty: there was nothing to compute
  *   backend      of the first of them
  *   archive      path

@@ -97,6 +97,28 @@ class OverridesTest(ToolTest):
             replayed = list(csv.reader(stream))[1:]
         self.assertEqual([row[1:3] for row in replayed], [row[1:3] for row in rows])
 
+    def test_rows_before_a_bad_one_are_replayed(self):
+        log = self.folder / "calls.csv"
+        result = self.tool("run", "topk", "--set=x=5x300", "--set=k=3", "--out", f"values={self.folder}/v.npy", "--out",
+                           f"indices={self.folder}/i.npy", "--device", "emulator", FLYDSL_AOT_VERBOSE=str(log))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        whole = log.read_text()
+        # As written; with ends of lines of other systems, without the last; in an archive's path an end of line and a quote.
+        path = f'"{os.path.dirname(ARCHIVE)}\nx,""y"""'
+        for text in (whole, whole.replace("\n", "\r\n"), whole.rstrip("\n"), re.sub(r"native,[^,]*,", f"native,{path},", whole)):
+            log.write_bytes(text.encode())
+            result = self.tool("run", "--replay", log, "--device", "emulator")
+            self.assertEqual((result.returncode, result.stderr), (0, ""), text)
+            self.assertIn("replayed   2 calls, 2 on the recorded kernel", result.stdout)
+        # Every length of the last row: told, or whole but for digits of its time.
+        begin, end = whole.rstrip("\n").rfind("\n") + 1, whole.rfind(",") + 1
+        for length in (begin + 1, begin + 5, begin + 40, begin + 60, end - 1, end):
+            log.write_bytes(whole[:length].encode())
+            result = self.tool("run", "--replay", log, "--device", "emulator")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("line 3: the file ends within this row", result.stderr)
+            self.assertIn("replayed   1 calls, 1 on the recorded kernel", result.stdout)
+
     def test_recording_to_stderr_and_to_nowhere(self):
         result = self.tool("run", *FORWARD, "--out", f"out={self.folder}/out.npy", "--device", "emulator", "--repeat", "0",
                            FLYDSL_AOT_VERBOSE="stderr")
@@ -110,7 +132,7 @@ class OverridesTest(ToolTest):
         for text, words in (
                 ("t,gemm\n", "line 1: 2 fields"),
                 (row.format("alpha=x"), "'alpha=x' is not what"),
-                (row.format("beta=1 alpha=1"), "'alpha=1' is no member of gemm, or not in its place"),
+                (row.format("beta=1 alpha=1"), "'alpha=1' is no member of gemm in this version, or not in its place"),
                 (row.format("a=bf16:2x2:2x1:3"), "'a=bf16:2x2:2x1:3' is not"),
                 (row.format("a=bf16:2x2:2:16"), "is not what"),
                 (row.format("a=bf17:2x2:2x1:16"), "is not what"),
@@ -119,15 +141,36 @@ class OverridesTest(ToolTest):
                 (row.format("a=bf16:2x2:2x1:16@b"), "no such tensor comes before it"),
                 (row.format("alpha=1 a=bf16:2x2:2x1:16"), "INVALID"),
                 ("t,no_such,,k,native,a,-,1", "operator 'no_such' is unknown"),
-                ('t,"gemm,,k,native,a,-,1', "line 1: 0 fields")):
+                # Cut off in the middle, by the end of the disk or the process: in a number, in a quote, in the header.
+                ("t,gemm,alpha=1 a=bf16:2x2:2x1:1", "line 1: the file ends within this row"),
+                ("t,gemm,,k,native,a,-,", "line 1: the file ends within this row"),
+                ('t,"gemm,,k,native,a,-,1', "line 1: the file ends within this row"),
+                ('t,gemm,,k,native,"a\nb,-,1\n', "line 1: the file ends within this row"),
+                ("time,operator,prob", "line 1: the file ends within this row"),
+                # Of another version, or of no version.
+                ("time,operator,problem,kernel,host ns\nt,gemm,,k,1\n", "line 1: rows of another version, with the columns time,operator,problem"),
+                ("time,version,operator,problem,kernel,backend,archive,tuning row,host ns\n", "line 1: rows of another version"),
+                (row.format("alpha=1 gamma=2") + "\n", "'gamma=2' is no member of gemm in this version"),
+                (row.format("") + "s\n", "host ns is '1s'; it must be a number"),
+                (",".join(COLUMNS) + "\n" + row.format("x") + "\n", "line 2: 'x' is no member"),
+                ("\0\x7fELF\1\2\n", "line 1: 1 fields"),
+                ("x" * 2000000, "line 1: no row is so long"),
+                (row.format("a=bf16:1099511627776x1048576:1048576x1:16"), "")):
             with self.subTest(text=text):
                 file = self.folder / "bad.csv"
                 file.write_text(text)
                 result = self.tool("run", "--replay", file, "--device", "emulator")
-                self.assertEqual(result.returncode, 2, result)
+                self.assertEqual(result.returncode, 2 if words else 4, result)
                 self.assertIn(words, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+                self.assertRegex(result.stdout, r"replayed   [01] calls|^$")
+                if words and "INVALID" not in words and "out of" not in words:
+                    self.expect_error(2, words, "explain", "--replay", file)
         self.expect_error(2, "No such file", "run", "--replay", self.folder / "none.csv", "--device", "emulator")
+        self.expect_error(2, "is a directory", "run", "--replay", self.folder, "--device", "emulator")
         self.expect_error(2, "needs an operator, or --replay", "run", "--device", "emulator")
+        self.expect_error(2, "needs an operator, or --replay", "explain")
+        self.expect_error(2, "excludes", "explain", "gemm", "--replay", "x")
         self.expect_error(2, "excludes", "run", "gemm", "--replay", "x")
 
 
