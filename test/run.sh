@@ -3,6 +3,7 @@
 #   test/run.sh          everything
 #   test/run.sh quick    only the tests labelled quick (under about two seconds each)
 #   test/run.sh torch    after either: flydsl_aot.torch with PyTorch on the CPU (test/packaging/pytorch/)
+#   test/run.sh aiter    after either: the archive with AITER's kernels, from an installed amd-aiter wheel (test/packaging/aiter/)
 #   test/run.sh wheel    after either: the wheels, in virtual environments (test/packaging/wheel/); build tools and NumPy from the package index
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,8 +12,9 @@ case "${1-}" in
   "") label="" ;;
   quick) label="-L quick" ;;
   torch) exec test/packaging/pytorch/run.sh ;;
+  aiter) exec test/packaging/aiter/run.sh ;;
   wheel) exec python3 test/packaging/wheel/wheel_test.py --source "$(pwd)" --archives build/lib --define FLYDSL_AOT_WERROR=ON ;;
-  *) echo "usage: test/run.sh [quick|torch|wheel]" >&2; exit 2 ;;
+  *) echo "usage: test/run.sh [quick|torch|aiter|wheel]" >&2; exit 2 ;;
 esac
 
 packaging/install_packages.sh
