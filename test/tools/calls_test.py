@@ -29,6 +29,8 @@ Line = collections.namedtuple("Line", "taken kernel backend reason")
 
 
 class CallsTest(ToolTest):
+    timeout_s = 500
+
     @classmethod
     def setUpClass(cls):
         content = ARCHIVE.read_bytes()

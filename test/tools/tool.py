@@ -35,6 +35,8 @@ def read_npy(path):
 
 
 class ToolTest(unittest.TestCase):
+    timeout_s = 120  # of a command
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="flydsl-aot-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -42,7 +44,7 @@ class ToolTest(unittest.TestCase):
     def tool(self, *arguments, **environment):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("FLYDSL_AOT_", "FLYDSL_EMU_"))}
         env.update(environment)
-        return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=env)
+        return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=self.timeout_s, env=env)
 
     def expect_error(self, exit_status, words, *arguments, **environment):
         """Exactly one line on stderr that holds `words`, nothing that looks like a result."""
