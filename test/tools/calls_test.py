@@ -171,16 +171,21 @@ class CallsTest(ToolTest):
                 self.assertRegex(other.reason, "^(needs|takes) |^the first that fits$|after the one taken$")
 
     def test_replay(self):
-        again = self.folder / "again.csv"
-        result = self.tool("run", "--replay", self.log, "--device", "emulator", FLYDSL_AOT_VERBOSE=str(again))
+        """Of the calls that launch the same kernels, the one that took the emulator least."""
+        fastest = {}
+        for row in sorted(self.rows, key=lambda row: -int(row[7])):
+            fastest[row[3]] = row
+        rows = list(fastest.values())
+        log, again = self.write(self.folder / "fastest.csv", rows), self.folder / "again.csv"
+        result = self.tool("run", "--replay", log, "--device", "emulator", FLYDSL_AOT_VERBOSE=str(again))
         self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
-        self.assertIn(f"replayed   {len(self.rows)} calls, {len(self.rows)} on the recorded kernel", result.stdout)
-        self.assertEqual([row[1:7] for row in self.rows_of(again)], [row[1:7] for row in self.rows])
+        self.assertIn(f"replayed   {len(rows)} calls, {len(rows)} on the recorded kernel", result.stdout)
+        self.assertEqual([row[1:7] for row in self.rows_of(again)], [row[1:7] for row in rows])
 
     def test_forced_kernels(self):
         """Another kernel that fits, by option and by environment; names that are none; one for other problems."""
         forced = 0
-        for row, groups in zip(self.rows, self.explain(self.log)):
+        for row, groups in sorted(zip(self.rows, self.explain(self.log)), key=lambda pair: int(pair[0][7])):
             lines = groups[0][1] if groups else []  # none is needed
             others = [line for line in lines if line.reason.startswith("fits too")]
             if not others or forced == 2:
