@@ -8,6 +8,7 @@
 #include <string>
 
 #include "test/support/attention_forward_case.h"
+#include "test/support/library.h"
 
 namespace flydsl::test {
 
@@ -35,12 +36,22 @@ class AttentionForwardLongRows : public ::testing::TestWithParam<LongRows> {
   }
 };
 
+// Of `tiles` row tiles each: one more than fill the device.
+inline int64_t heads_of_more_tiles_than_units(int64_t tiles) {
+  flydsl_aot_info info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(flydsl_aot_get_info(emulator(), &info), FLYDSL_AOT_OK);
+  return static_cast<int64_t>(info.compute_units) / tiles + 1;
+}
+
 inline auto long_rows_instances() {
   return ::testing::Values(LongRows{FLYDSL_AOT_BF16, 128, 128}, LongRows{FLYDSL_AOT_FP16, 128, 128},
-                           LongRows{FLYDSL_AOT_BF16, 192, 128}, LongRows{FLYDSL_AOT_FP16, 192, 128});
+                           LongRows{FLYDSL_AOT_BF16, 192, 128},
+                           LongRows{FLYDSL_AOT_FP16, 192, 128});
 }
 inline std::string long_rows_name(const ::testing::TestParamInfo<LongRows> &info) {
-  return std::string(flydsl_aot_dtype_name(info.param.dtype)) + "_d" + std::to_string(info.param.head_dim);
+  return std::string(flydsl_aot_dtype_name(info.param.dtype)) + "_d" +
+         std::to_string(info.param.head_dim);
 }
 
 }  // namespace flydsl::test

@@ -48,7 +48,7 @@ TEST_P(AttentionForwardLongRows, MoreTilesThanComputeUnits) {
   // With 6 tiles the loop takes part; the reference is slow.
   const bool first = GetParam().dtype == FLYDSL_AOT_BF16 && GetParam().head_dim == 128;
   AttentionCase c = long_case(2048, first ? 330 : 70, no_mask());
-  c.heads_q = 33;
+  c.heads_q = heads_of_more_tiles_than_units(8);
   c.heads_kv = 1;
   c.scale = -c.scale;
   c.fill_random(random);

@@ -45,7 +45,7 @@ class ArchiveTest(ToolTest):
         positions = list(range(0, 128, 5)) + [128 + generator.randrange(index_bytes) for _ in range(40)]
         for entry in range(entry_count):
             offset, size = struct.unpack_from("<QQ", content, 128 + 160 * entry + 96)
-            positions += [offset, offset + size - 1, offset + generator.randrange(size)]
+            positions.append(generator.choice((offset, offset + size - 1, offset + generator.randrange(size))))
         for position in positions:
             flipped = bytearray(content)
             flipped[position] ^= 1 << generator.randrange(8)

@@ -79,16 +79,26 @@ PlacementRule parse_placement(CaseLine &line, const std::string &tensor, const s
   return rule;
 }
 
+namespace {
+
+uint64_t first_place(uint64_t seed, uint64_t stream) {
+  return Random(seed * 31 + stream).bits();
+}
+Random random_from(uint64_t first, int64_t place) {
+  return Random(first + static_cast<uint64_t>(place) * 0xd1342543de82ef95);
+}
+
+}  // namespace
+
 Random random_at(uint64_t seed, uint64_t stream, int64_t place) {
-  Random base(seed * 31 + stream);
-  return Random(base.bits() + static_cast<uint64_t>(place) * 0xd1342543de82ef95);
+  return random_from(first_place(seed, stream), place);
 }
 
 AttentionCase::Fill filler(uint64_t seed, uint64_t stream, const Values &values,
                            const std::string &zero, int64_t heads, int64_t positions,
                            int64_t channels) {
-  return [=, b0 = has(zero, 'b'), h0 = has(zero, 'h'), s0 = has(zero, 's')](
-             int64_t b, int64_t h, int64_t s, int64_t d) -> float {
+  return [=, first = first_place(seed, stream), b0 = has(zero, 'b'), h0 = has(zero, 'h'),
+          s0 = has(zero, 's')](int64_t b, int64_t h, int64_t s, int64_t d) -> float {
     b = b0 ? 0 : b;
     h = h0 ? 0 : h;
     s = s0 ? 0 : s;
@@ -99,9 +109,9 @@ AttentionCase::Fill filler(uint64_t seed, uint64_t stream, const Values &values,
     const int64_t place = ((b * heads + h) * positions + s) * channels + d;
     switch (values.kind) {
       case Values::kNormal:
-        return static_cast<float>(values.factor) * random_at(seed, stream, place).normal();
+        return static_cast<float>(values.factor) * random_from(first, place).normal();
       case Values::kInteger:
-        return static_cast<float>(random_at(seed, stream, place).between(-2, 2));
+        return static_cast<float>(random_from(first, place).between(-2, 2));
       case Values::kConstant:
         return static_cast<float>(values.factor);
       case Values::kFirst:

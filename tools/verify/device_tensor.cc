@@ -12,6 +12,34 @@ void require(flydsl_aot_status status, const char *what) {
     throw DeviceError(std::string(what) + ": " + flydsl_aot_last_error());
 }
 
+// `bytes` is often that of one element.
+void copy_bytes(uint8_t *to, const uint8_t *from, size_t bytes) {
+  switch (bytes) {
+    case 1:
+      *to = *from;
+      break;
+    case 2:
+      std::memcpy(to, from, 2);
+      break;
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
+// Fills with a pattern over and over; the last one may be cut off.
+void fill_with(std::vector<uint8_t> *bytes, const void *pattern, size_t pattern_bytes) {
+  size_t filled = std::min(pattern_bytes, bytes->size());
+  std::memcpy(bytes->data(), pattern, filled);
+  while (filled < bytes->size()) {
+    const size_t more = std::min(filled, bytes->size() - filled);
+    std::memcpy(bytes->data() + filled, bytes->data(), more);
+    filled += more;
+  }
+}
+
 }  // namespace
 
 Placement random_placement(Random &random, int rank, int free_axes, bool align16,
@@ -53,9 +81,7 @@ DeviceTensor::DeviceTensor(flydsl_aot_handle *handle, flydsl_aot_dtype dtype,
   const int64_t elements =
       offset_elements_ + (count_ > 0 ? last + 1 : 0) + placement.slack_elements;
   uploaded_.resize(static_cast<size_t>(elements) * element_bytes_);
-  const size_t poison_bytes = std::min(element_bytes_, sizeof poison);
-  for (size_t i = 0; i < uploaded_.size(); i += poison_bytes)
-    std::memcpy(&uploaded_[i], &poison, poison_bytes);
+  if (!uploaded_.empty()) fill_with(&uploaded_, &poison, std::min(element_bytes_, sizeof poison));
   require(flydsl_aot_device_malloc(handle_, uploaded_.size(), &allocation_), "device memory");
   if (!allocation_) return;
   tensor_.data =
@@ -67,14 +93,20 @@ DeviceTensor::~DeviceTensor() {
   flydsl_aot_device_free(handle_, allocation_);
 }
 
-// Calls function(byte offset in the allocation, dense element number) in axis order.
+// Calls function(byte offset in the allocation, first dense element, elements) for runs of elements that lie side by side, in
+// axis order.
 template <typename Function>
-void DeviceTensor::for_each_element(Function function) const {
+void DeviceTensor::for_each_run(Function function) const {
+  int outer_axes = tensor_.rank;
+  int64_t run = 1;
+  while (outer_axes > 0 && tensor_.strides[outer_axes - 1] == run)
+    run *= tensor_.sizes[--outer_axes];
   int64_t index[FLYDSL_AOT_MAX_RANK] = {};
   int64_t offset = offset_elements_;
-  for (int64_t element = 0; element < count_; ++element) {
-    function(static_cast<size_t>(offset) * element_bytes_, static_cast<size_t>(element));
-    for (int axis = tensor_.rank - 1; axis >= 0; --axis) {
+  for (int64_t element = 0; element < count_; element += run) {
+    function(static_cast<size_t>(offset) * element_bytes_, static_cast<size_t>(element),
+             static_cast<size_t>(run));
+    for (int axis = outer_axes - 1; axis >= 0; --axis) {
       offset += tensor_.strides[axis];
       if (++index[axis] < tensor_.sizes[axis]) break;
       offset -= tensor_.strides[axis] * tensor_.sizes[axis];
@@ -84,8 +116,8 @@ void DeviceTensor::for_each_element(Function function) const {
 }
 
 void DeviceTensor::store(const uint8_t *dense) {
-  for_each_element([&](size_t offset, size_t element) {
-    std::memcpy(&uploaded_[offset], dense + element * element_bytes_, element_bytes_);
+  for_each_run([&](size_t offset, size_t element, size_t count) {
+    copy_bytes(&uploaded_[offset], dense + element * element_bytes_, count * element_bytes_);
   });
   upload();
 }
@@ -95,28 +127,30 @@ void DeviceTensor::upload() {
           "upload");
 }
 
-void DeviceTensor::load(uint8_t *dense) {
+void DeviceTensor::download() {
   downloaded_.assign(uploaded_.size(), 0);
   require(flydsl_aot_device_download(handle_, downloaded_.data(), allocation_, downloaded_.size()),
           "download");
-  for_each_element([&](size_t offset, size_t element) {
-    std::memcpy(dense + element * element_bytes_, &downloaded_[offset], element_bytes_);
+}
+
+void DeviceTensor::load(uint8_t *dense) {
+  download();
+  for_each_run([&](size_t offset, size_t element, size_t count) {
+    copy_bytes(dense + element * element_bytes_, &downloaded_[offset], count * element_bytes_);
   });
 }
 
 std::string DeviceTensor::changed_outside() const {
   if (downloaded_ == uploaded_) return "";
-  std::vector<bool> inside(uploaded_.size(), false);
-  for_each_element([&](size_t offset, size_t) {
-    for (size_t byte = 0; byte < element_bytes_; ++byte) inside[offset + byte] = true;
+  // What it is if the elements alone were changed.
+  std::vector<uint8_t> allowed = uploaded_;
+  for_each_run([&](size_t offset, size_t, size_t count) {
+    copy_bytes(&allowed[offset], &downloaded_[offset], count * element_bytes_);
   });
-  for (size_t byte = 0; byte < uploaded_.size(); ++byte) {
-    if (!inside[byte] && downloaded_[byte] != uploaded_[byte]) {
-      return "byte " + std::to_string(byte) + " of " + std::to_string(uploaded_.size()) +
-             " lies outside the tensor and was changed";
-    }
-  }
-  return "";
+  if (allowed == downloaded_) return "";
+  const auto [first, other] = std::mismatch(allowed.begin(), allowed.end(), downloaded_.begin());
+  return "byte " + std::to_string(first - allowed.begin()) + " of " +
+         std::to_string(uploaded_.size()) + " lies outside the tensor and was changed";
 }
 
 }  // namespace flydsl::verify

@@ -64,17 +64,19 @@ class DeviceTensor {
   }
   // Uploads again what set() did, and the poison round it.
   void upload();
-  // After get(): empty if every byte outside the elements is as it was, else where the first change
+  // What get() does first, alone.
+  void download();
+  // After download(): empty if every byte outside the elements is as it was, else where the first change
   // is.
   std::string changed_outside() const;
-  // After get(): whether every byte is as it was.
+  // After download(): whether every byte is as it was.
   bool untouched() const { return downloaded_ == uploaded_; }
 
   const flydsl_aot_tensor &tensor() const { return tensor_; }
 
  private:
   template <typename Function>
-  void for_each_element(Function function) const;
+  void for_each_run(Function function) const;
   void store(const uint8_t *dense);
   void load(uint8_t *dense);
 

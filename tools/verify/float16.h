@@ -21,12 +21,13 @@ inline uint16_t float_to_bf16(float value) {
 }
 
 inline float fp16_to_float(uint16_t bits) {
-  const float sign = bits & 0x8000 ? -1.0f : 1.0f;
-  const int exponent = (bits >> 10) & 0x1f;
-  const int mantissa = bits & 0x3ff;
-  if (exponent == 0x1f) return mantissa ? NAN : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
-  return sign * std::ldexp(static_cast<float>(mantissa + 0x400), exponent - 25);
+  const uint32_t sign = uint32_t{bits} >> 15 << 31;
+  const uint32_t exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
+  if (exponent == 0x1f) return mantissa ? NAN : std::bit_cast<float>(sign | 0x7f800000);
+  if (exponent != 0)  // the biases are 15 and 127
+    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  const float subnormal = static_cast<float>(mantissa) * 0x1p-24f;
+  return sign ? -subnormal : subnormal;
 }
 
 inline uint16_t float_to_fp16(float value) {
@@ -35,14 +36,13 @@ inline uint16_t float_to_fp16(float value) {
   if (std::isnan(value)) return sign | 0x7e00;
   if (magnitude >= 65520.0f)
     return sign | 0x7c00;      // half way from 65504 to 65536 rounds up, to infinity
-  if (magnitude < 0x1p-14f) {  // subnormal: a multiple of 2^-24
-    return static_cast<uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24f)));
+  if (magnitude < 0x1p-14f) {  // subnormal: a multiple of 2^-24, the last place of 1/2
+    const uint32_t sum = std::bit_cast<uint32_t>(magnitude + 0.5f);
+    return static_cast<uint16_t>(sign | (sum - std::bit_cast<uint32_t>(0.5f)));
   }
-  int exponent = 0;
-  const float fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
-  // A fraction that rounds up to 2048 carries into the exponent field, as it should.
-  const int significand = static_cast<int>(std::nearbyint(fraction * 2048.0f));
-  return static_cast<uint16_t>(sign | (((exponent + 13) << 10) + significand));
+  const uint32_t bits = std::bit_cast<uint32_t>(magnitude) - (uint32_t{112} << 23);
+  // A significand that rounds up to the next power of two carries into the exponent field, as it should.
+  return static_cast<uint16_t>(sign | ((bits + 0xfff + ((bits >> 13) & 1)) >> 13));
 }
 
 inline float to_float(flydsl_aot_dtype dtype, uint16_t bits) {

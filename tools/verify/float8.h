@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -32,10 +33,13 @@ inline uint8_t float_to_float8(flydsl_aot_dtype dtype, float value) {
   if (std::isnan(value)) return 0x7f;
   if (std::isinf(value)) return static_cast<uint8_t>(sign | (e4m3 ? largest : 0x7c));
   if (magnitude == 0) return static_cast<uint8_t>(sign);
-  const int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  // A significand that rounds up to the next power of two carries into the exponent field, as it should.
-  const int significand =
-      static_cast<int>(std::nearbyint(std::ldexp(magnitude, mantissa_bits - exponent)));
+  const int of_float = static_cast<int>(std::bit_cast<uint32_t>(magnitude) >> 23) - 127;
+  const int exponent = std::max(of_float, 1 - bias);
+  // By a power of two, then to an integer: the last place of 2^23 is 1. A significand that rounds up to the next power of
+  // two carries into the exponent field, as it should.
+  const auto power =
+      std::bit_cast<float>(static_cast<uint32_t>(127 + mantissa_bits - exponent) << 23);
+  const int significand = static_cast<int>((magnitude * power + 0x1p23f) - 0x1p23f);
   const int code = ((exponent + bias - 1) << mantissa_bits) + significand;
   return static_cast<uint8_t>(sign | std::min(code, largest));
 }

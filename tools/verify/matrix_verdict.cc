@@ -35,9 +35,10 @@ Format format_of(flydsl_aot_dtype dtype) {
 
 double unit_in_last_place(const Format &format, double magnitude) {
   int exponent = format.least_exponent;
-  if (magnitude > 0 && std::isfinite(magnitude))
-    exponent = std::max(exponent, std::ilogb(magnitude));
-  return std::ldexp(1.0, exponent - format.precision + 1);
+  if (std::isfinite(magnitude))
+    exponent =
+        std::max(exponent, static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> 52) - 1023);
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent - format.precision + 1 + 1023) << 52);
 }
 
 std::string text(const char *format, double value) {
@@ -66,22 +67,20 @@ double rounded_to(flydsl_aot_dtype dtype, double value) {
   const double at_the_end = std::copysign(format.saturates ? format.largest : INFINITY, value);
   if (std::isinf(value)) return at_the_end;
   const double unit = unit_in_last_place(format, std::fabs(value));
-  const double rounded =
-      std::nearbyint(value / unit) * unit;  // both steps are exact but for the rounding
-  return std::fabs(rounded) > format.largest ? at_the_end : rounded;
+  // To an integer of at most 24 bits: the last place of 2^52 is 1. All steps are exact but for this rounding.
+  constexpr double kToInteger = 0x1.8p52;
+  const double rounded = ((value / unit + kToInteger) - kToInteger) * unit;
+  return std::fabs(rounded) > format.largest ? at_the_end : std::copysign(rounded, value);
 }
 
 uint32_t encode_element(flydsl_aot_dtype dtype, double value) {
-  const auto rounded = static_cast<float>(rounded_to(dtype, value));  // exact
-  switch (dtype) {
-    case FLYDSL_AOT_FP32:
-      return std::bit_cast<uint32_t>(rounded);
-    case FLYDSL_AOT_E4M3:
-    case FLYDSL_AOT_E5M2:
-      return float_to_float8(dtype, rounded);
-    default:
-      return from_float(dtype, rounded);
-  }
+  const bool saturates = format_of(dtype).saturates;
+  auto number = static_cast<float>(value);
+  // What fp32 holds is rounded once by the conversions below, too.
+  if (static_cast<double>(number) != value || (saturates && std::isinf(number)))
+    number = static_cast<float>(rounded_to(dtype, value));  // exact
+  if (saturates) return float_to_float8(dtype, number);
+  return dtype == FLYDSL_AOT_FP32 ? std::bit_cast<uint32_t>(number) : from_float(dtype, number);
 }
 
 void MatrixVerdict::judge(int64_t batch, int64_t row, int64_t column, double actual,

@@ -28,12 +28,12 @@ void OperatorCall::finish(flydsl_aot_status asked, const flydsl_aot_query_result
   }
   result->outputs_untouched = true;
   if (workspace_) {
-    workspace_->get<uint8_t>();
+    workspace_->download();
     if (const std::string changed = workspace_->changed_outside(); !changed.empty())
       result->stray_write = "workspace: " + changed;
   }
   for (Entry &entry : entries_) {
-    Elements::taken_from(entry.tensor);
+    entry.tensor.download();
     if (entry.is_input && !entry.tensor.untouched())
       result->stray_write = entry.name + " was changed";
     if (!entry.is_input) result->outputs_untouched &= entry.tensor.untouched();

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "flydsl_aot/gemm.h"
 #include "tools/verify/matrix_reference.h"
+#include "tools/verify/random.h"
 
 namespace flydsl::verify {
 namespace {
@@ -74,6 +76,52 @@ TEST(Rounding, BitsThereAndBack) {
        {FLYDSL_AOT_E4M3, FLYDSL_AOT_E5M2, FLYDSL_AOT_FP16, FLYDSL_AOT_BF16, FLYDSL_AOT_FP32}) {
     for (const double value : {0.0, 1.0, -1.5, 0.25, 448.0})
       EXPECT_EQ(decode_element(dtype, encode_element(dtype, value)), rounded_to(dtype, value));
+  }
+}
+
+// From the definition: the multiple of the unit in the last place that is nearest, ties to the even one.
+double nearest(double value, int precision, int least_exponent) {
+  if (value == 0) return value;
+  const int exponent = std::max(std::ilogb(value), least_exponent) - precision + 1;
+  return std::ldexp(std::nearbyint(std::ldexp(value, -exponent)), exponent);
+}
+
+TEST(Rounding, AsDefinedOverTheWholeRange) {
+  struct Type {
+    flydsl_aot_dtype dtype;
+    int precision, least_exponent, most_exponent;
+  };
+  Random random(77);
+  for (const auto &[dtype, precision, least, most] :
+       {Type{FLYDSL_AOT_BF16, 8, -126, 127}, Type{FLYDSL_AOT_FP16, 11, -14, 15},
+        Type{FLYDSL_AOT_FP32, 24, -126, 127}, Type{FLYDSL_AOT_E4M3, 4, -6, 7},
+        Type{FLYDSL_AOT_E5M2, 3, -14, 14}}) {
+    for (int i = 0; i < 200000; ++i) {
+      // Few bits make ties; some lie between numbers of fp32.
+      const int bits = static_cast<int>(random.between(1, precision + 4));
+      double value =
+          std::ldexp(static_cast<double>(random.below(int64_t{1} << bits)),
+                     static_cast<int>(random.between(least - precision - 2, most)) - bits);
+      if (random.chance(0.25)) value += std::ldexp(random.chance(0.5) ? value : -value, -40);
+      if (random.chance(0.5)) value = -value;
+      const double right = nearest(value, precision, least);
+      ASSERT_EQ(rounded_to(dtype, value), right) << value << " dtype " << dtype;
+      const double back = decode_element(dtype, encode_element(dtype, value));
+      ASSERT_EQ(back, right) << value << " dtype " << dtype;
+      ASSERT_EQ(std::signbit(back), std::signbit(value)) << value << " dtype " << dtype;
+    }
+  }
+}
+
+TEST(Rounding, EveryPatternOfSixteenBitsThereAndBack) {
+  for (const flydsl_aot_dtype dtype : {FLYDSL_AOT_FP16, FLYDSL_AOT_BF16}) {
+    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+      const double value = decode_element(dtype, bits);
+      if (std::isnan(value))
+        EXPECT_TRUE(std::isnan(decode_element(dtype, encode_element(dtype, value))));
+      else
+        EXPECT_EQ(encode_element(dtype, value), bits);
+    }
   }
 }
 
