@@ -91,6 +91,10 @@ class AttentionForwardTails : public ::testing::TestWithParam<Instance> {
 TEST_P(AttentionForwardTails, Quick) {
   check_grid(kQuickLengths, 11);
 }
+// One row or key, part of a tile, two tiles and a part.
+TEST_P(AttentionForwardTails, Ragged) {
+  check_grid({1, 33, 130}, 13);
+}
 TEST_P(AttentionForwardTails, Full) {
   check_grid(kLengths, 12);
 }

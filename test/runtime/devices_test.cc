@@ -27,13 +27,10 @@ class StreamOf {
   std::optional<Stream> stream_;
 };
 
-class Devices : public ::testing::TestWithParam<ProblemLine> {
+class Devices : public BetweenTest, public ::testing::WithParamInterface<ProblemLine> {
  protected:
   void SetUp() override {
-    between_ = open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY);
-    ASSERT_NE(between_, nullptr);
-    EXPECT_HIP(hipSuccess, hipSetDevice(0));
-    between_->reset();
+    ASSERT_NO_FATAL_FAILURE(BetweenTest::SetUp());
     memory_.open({"emulator", "", ""});
     ASSERT_EQ(memory_.info().device_count, 3u);
   }
@@ -43,7 +40,6 @@ class Devices : public ::testing::TestWithParam<ProblemLine> {
     return device;
   }
 
-  HipBetween *between_ = nullptr;
   tools::LibraryHandle memory_;
 };
 

@@ -13,8 +13,6 @@
 namespace flydsl::test {
 namespace {
 
-const char *const kEmulator = FLYDSL_EMULATOR_LIBRARY;
-
 // What a failure of `call` with HIP's `code` must be told as.
 flydsl_aot_status expected_status(HipCall call, int code) {
   if (code == 2) return FLYDSL_AOT_OUT_OF_DEVICE_MEMORY;
@@ -70,12 +68,10 @@ constexpr Situation kSituations[] = {
     {Situation::kCall, Situation::kAnother, Situation::kOfAnother, 1},
 };
 
-class Failures : public ::testing::TestWithParam<ProblemLine> {
+class Failures : public BetweenTest, public ::testing::WithParamInterface<ProblemLine> {
  protected:
   void SetUp() override {
-    between_ = open_hip_between(HIP_BETWEEN, kEmulator);
-    ASSERT_NE(between_, nullptr);
-    between_->reset();
+    ASSERT_NO_FATAL_FAILURE(BetweenTest::SetUp());
     memory_.open({"emulator", "", ""});
     ASSERT_EQ(memory_.info().device_count, 2u) << "FLYDSL_EMU_DEVICES";
     problem_ = std::make_unique<DeviceProblem>(memory_, GetParam());
@@ -90,10 +86,6 @@ class Failures : public ::testing::TestWithParam<ProblemLine> {
     other_device_.emplace();
     EXPECT_HIP(hipSuccess, hipSetDevice(0));
   }
-  void TearDown() override {
-    if (between_) between_->reset();
-  }
-
   hipStream_t stream_of(const Situation &situation) const {
     if (situation.stream == Situation::kNull) return nullptr;
     return situation.stream == Situation::kOfAnother ? *other_device_ : *this_device_;
@@ -214,7 +206,6 @@ class Failures : public ::testing::TestWithParam<ProblemLine> {
     problem_->poison();
   }
 
-  HipBetween *between_ = nullptr;
   tools::LibraryHandle memory_;
   std::unique_ptr<DeviceProblem> problem_, another_;
   std::optional<Stream> this_device_, other_device_;

@@ -15,18 +15,8 @@ flydsl_aot_status expected_status(int code) {
   return code == 719 ? FLYDSL_AOT_DEVICE_LOST : FLYDSL_AOT_DEVICE_ERROR;
 }
 
-class OpenFailures : public ::testing::Test {
+class OpenFailures : public BetweenTest {
  protected:
-  void SetUp() override {
-    between_ = open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY);
-    ASSERT_NE(between_, nullptr);
-    between_->reset();
-    EXPECT_HIP(hipSuccess, hipSetDevice(0));
-  }
-  void TearDown() override {
-    if (between_) between_->reset();
-  }
-
   static flydsl_aot_status open(flydsl_aot_handle **handle) {
     flydsl_aot_open_options options{};
     options.struct_size = sizeof options;
@@ -43,8 +33,6 @@ class OpenFailures : public ::testing::Test {
     EXPECT_NE(message.find("HIP error " + std::to_string(code)), std::string::npos) << message;
     EXPECT_EQ(between_->peek_at_last_error(), 0);
   }
-
-  HipBetween *between_ = nullptr;
 };
 
 TEST_F(OpenFailures, OfOpen) {

@@ -14,13 +14,10 @@ namespace {
 
 constexpr const char *kOperator = "topk_softmax";
 
-class Targets : public ::testing::Test {
+class Targets : public BetweenTest {
  protected:
   void SetUp() override {
-    between_ = open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY);
-    ASSERT_NE(between_, nullptr);
-    between_->reset();
-    EXPECT_HIP(hipSuccess, hipSetDevice(0));
+    ASSERT_NO_FATAL_FAILURE(BetweenTest::SetUp());
     memory_.open({"emulator", "", ""});
     const auto &lines = operator_problems();
     const auto line = std::find_if(lines.begin(), lines.end(), [](const ProblemLine &one) {
@@ -32,10 +29,6 @@ class Targets : public ::testing::Test {
     right_ = problem_->results();
     problem_->poison();
   }
-  void TearDown() override {
-    if (between_) between_->reset();
-  }
-
   // The archive of `arch`, with the kernels of one operator as if built for those target ids, best first.
   void make_archive(const std::string &arch, const std::vector<std::string> &objects) {
     flydsl_aot_info info{};
@@ -117,7 +110,6 @@ class Targets : public ::testing::Test {
   }
 
   TempFolder folder_;
-  HipBetween *between_ = nullptr;
   tools::LibraryHandle memory_;
   std::unique_ptr<DeviceProblem> problem_;
   std::vector<std::vector<uint8_t>> right_;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "flydsl_aot/flydsl_aot.h"
+#include "test/support/client_stream.h"
 #include "test/support/hip_between.h"
 
 namespace flydsl::test {
@@ -23,5 +24,21 @@ inline Handle open_between(const char *archive_path = nullptr, uint32_t max_load
   EXPECT_EQ(flydsl_aot_open(&options, &handle), FLYDSL_AOT_OK) << flydsl_aot_last_error();
   return Handle(handle, flydsl_aot_close);
 }
+
+// Counts from 0 and makes nothing fail, with the first device as the current one.
+class BetweenTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    between_ = open_hip_between(HIP_BETWEEN, FLYDSL_EMULATOR_LIBRARY);
+    ASSERT_NE(between_, nullptr);
+    EXPECT_HIP(hipSuccess, hipSetDevice(0));
+    between_->reset();
+  }
+  void TearDown() override {
+    if (between_) between_->reset();
+  }
+
+  HipBetween *between_ = nullptr;
+};
 
 }  // namespace flydsl::test
