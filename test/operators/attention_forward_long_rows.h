@@ -36,7 +36,7 @@ class AttentionForwardLongRows : public ::testing::TestWithParam<LongRows> {
   }
 };
 
-// Of `tiles` row tiles each: one more than fill the device.
+// Heads of `tiles` row tiles each: those that fill the device, and one more.
 inline int64_t heads_of_more_tiles_than_units(int64_t tiles) {
   flydsl_aot_info info{};
   info.struct_size = sizeof info;
